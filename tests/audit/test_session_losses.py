@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -19,7 +18,7 @@ import pytest
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import DataFileError
 from dpdb.ledger.spending import _Group
-from dpdb.plan import plan, quantiles
+from dpdb.plan import plan
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.privacy.mechanisms import Laplace
 from tests.support.random_sessions import rows_policy
@@ -130,12 +129,6 @@ def test_a_plan_that_finds_keys_among_filtered_rows_alone_is_caught(
 ) -> None:
     asked = session(SESSIONS["filtered keys"], composition)
     assert caught(asked, mock.patch.object(plan, "are_sought", return_value=False))
-
-
-def test_shares_of_rho_that_add_up_as_if_of_epsilon_are_caught(session: Sessions) -> None:
-    asked = session(SESSIONS["quantiles"], Composition.ADVANCED)
-    mistaken = SimpleNamespace(PURE=Composition.ADVANCED)
-    assert caught(asked, mock.patch.object(quantiles, "Composition", mistaken))
 
 
 @pytest.mark.parametrize("name", ["what follows", "levels", "filters"])
