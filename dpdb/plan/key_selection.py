@@ -10,13 +10,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge, Unsupported
-from dpdb.plan.expressions import ColumnRef, Expr, columns_of
+from dpdb.plan.expressions import Cast, ColumnRef, Expr, children
 from dpdb.plan.group_keys import found_places
 from dpdb.plan.lowering import PlanningContext
 from dpdb.plan.obstacles import obstacle
 from dpdb.plan.owners import unit_columns
 from dpdb.plan.plan import Release
 from dpdb.plan.query import Aggregate, Function, Query
+from dpdb.plan.ranges import Environment, interval, narrow
 from dpdb.plan.shared_moments import counts_all_rows
 from dpdb.plan.statistics import KeyUnits
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
@@ -124,16 +125,31 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
     raise Unsupported(
         f"{name} has no declared values to group by, and keys found in the data need delta",
-        hint=f"{_declaring(key)}; or --delta 1e-6: shown are then keys with about {units} or more "
-        f"{of_whom}",
+        hint=f"{_declaring(key, narrow(query.where, {}))}; or --delta 1e-6: shown are then keys "
+        f"with about {units} or more {of_whom}",
     )
 
 
-def _declaring(key: Expr) -> str:
+def _declaring(key: Expr, known: Environment) -> str:
     """How the values of a key can be declared."""
-    dates = sorted(name for name, column in columns_of(key).items() if column.kind.temporal)
+    dates = sorted(_unbounded_dates(key, known).items())
     if dates and not isinstance(key, ColumnRef):
-        name = written(dates[0])
-        return f"give {name} bounds in the policy, or in the query, WHERE {name} BETWEEN … AND …"
+        (column, kind), *_ = dates
+        name, day = written(column), f"{kind.upper()} '…'"
+        between = f"WHERE {name} BETWEEN {day} AND {day}"
+        return f"give {name} bounds in the policy, or in the query, {between}"
     name = written(key.column.name) if isinstance(key, ColumnRef) else "…"
     return f"list them as values in the policy, or some in the query, WHERE {name} IN (…)"
+
+
+def _unbounded_dates(expression: Expr, known: Environment) -> dict[str, Kind]:
+    """The columns without bounds that are dates or timestamps, or are read so if undeclared."""
+    match expression:
+        case ColumnRef(column=column, kind=kind) if kind.temporal:
+            return {} if interval(expression, known).bounded else {column.name: kind}
+        case Cast(operand=ColumnRef(column=column), kind=kind) if column.guessed and kind.temporal:
+            return {} if interval(expression, known).bounded else {column.name: kind}
+    dates: dict[str, Kind] = {}
+    for part in children(expression):
+        dates |= _unbounded_dates(part, known)
+    return dates

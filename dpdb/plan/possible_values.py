@@ -23,6 +23,8 @@ from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text
 
 MAX_VALUES = 10_000
 """The most values of one expression."""
+_MOST_YEARS = 100
+"""The most values of one that counts years which only the calendar bounds."""
 
 Values = tuple[Value, ...]
 _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
@@ -44,8 +46,17 @@ def possible_values(
     `of_column` gives the values of a column, and `known` the intervals of columns.
     """
 
+    values = _possible_values(expression, of_column, known)
+    if values and len(values) > _MOST_YEARS and _in_any_year(expression, known):
+        return None
+    return values
+
+
+def _possible_values(
+    expression: Expr, of_column: Callable[[ColumnRef], Values | None], known: Environment
+) -> Values | None:
     def of(part: Expr) -> Values | None:
-        return possible_values(part, of_column, known)
+        return _possible_values(part, of_column, known)
 
     values: Values | None = None
     match expression:
@@ -62,9 +73,7 @@ def possible_values(
             values = _without(of(first), second) if name == "nullif" else _later(of(first), second)
         case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
             values = _changed(of(text), name, constants)
-        case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)) if (
-            not _in_any_year(date, known)
-        ):
+        case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)):
             values = _starts(str(unit), date.kind, interval(date, known))
         case Call(name="round", arguments=(_, Literal(value=int(digits)))) if digits < 0:
             values = _multiples(10**-digits, interval(expression, known))
@@ -74,7 +83,7 @@ def possible_values(
             values = _written(of(operand), operand.kind)
     if values is None and expression.kind is Kind.BOOLEAN:
         return False, True
-    if values is None and expression.kind.whole and not _in_any_year(expression, known):
+    if values is None and expression.kind.whole:
         stamped = expression.kind is Kind.TIMESTAMP
         step = int(timestamp_step(expression)) if stamped else 1
         values = _multiples(step, interval(expression, known))

@@ -38,14 +38,16 @@ def options_of(parser: argparse.ArgumentParser) -> list[Option]:
 def check_spelling(words: Iterable[str], parser: argparse.ArgumentParser) -> None:
     """Refuse a word that is nearly the name of a long option.
 
-    argparse would read DuckDB's `-csv` as `-c sv`, and answer what stands beside it.
+    argparse would read DuckDB's `-csv` as `-c sv`, and answer what stands beside it. What has a
+    space in it is a statement that begins with a comment.
     """
     names = [name for option in options_of(parser) for name in option.names]
     known = [name.removeprefix("--") for name in names if name.startswith("--")]
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         bare = name.lstrip("-")
-        if name.startswith("-") and name.startswith("--") != (bare in known):
+        mistyped = name.startswith("--") != (bare in known)
+        if name.startswith("-") and " " not in name and mistyped:
             hint = did_you_mean(bare, known, "--{}".format)
             if hint:
                 raise UsageError(f"no option {name}", hint=hint)

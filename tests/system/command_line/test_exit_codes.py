@@ -211,8 +211,9 @@ def test_a_mistyped_option_costs_nothing(run: Run, people: Path, word: str, hint
     assert f"no option {word.partition('=')[0]}\nhint: did you mean {hint}?" in ran.err
 
 
-def test_what_begins_with_a_dash_may_be_a_statement(run: Run, people: Path) -> None:
-    assert run(people, "-c", f"-- how many\n{COUNT}").code == 0
+@pytest.mark.parametrize("comment", ["-- how many", "-- epsilon = 1", "--plan"])
+def test_what_begins_with_a_dash_may_be_a_statement(run: Run, people: Path, comment: str) -> None:
+    assert run(people, "-c", f"{comment}\n{COUNT}").code == 0
     assert run(people, f"-c{COUNT}").code == 0
 
 

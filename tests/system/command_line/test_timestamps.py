@@ -63,7 +63,19 @@ def test_years_that_nothing_bounds_are_not_listed(run: Run, make: Make, kind: st
     asked = "SELECT YEAR(at), COUNT(*) FROM t {}GROUP BY YEAR(at)"
     ran = run(path, "-c", asked.format(""))
     assert (ran.code, ran.out) == (1, "")
-    assert "WHERE at BETWEEN … AND …; or --delta" in ran.err
+    assert f"WHERE at BETWEEN {kind.upper()} '…' AND {kind.upper()} '…'; or --delta" in ran.err
     bounded = asked.format("WHERE at BETWEEN '2023-01-01' AND '2024-12-31' ")
     ran = run(path, "--json", "-c", bounded)
+    assert [year for year, _ in ran.rows] == [2023, 2024]
+
+
+def test_years_of_an_undeclared_column_are_bounded_as_the_hint_says(run: Run, make: Make) -> None:
+    """Compared with plain texts the column would be one of texts, which have no bounds."""
+    path = make("at\n2024-03-01\n")
+    asked = "SELECT YEAR(at), COUNT(*) FROM t {}GROUP BY YEAR(at)"
+    ran = run(path, "-c", asked.format(""))
+    assert (ran.code, ran.out) == (1, "")
+    assert "give at bounds in the policy, or in the query, WHERE at BETWEEN DATE '…'" in ran.err
+    bounded = "WHERE at BETWEEN DATE '2023-01-01' AND DATE '2024-12-31' "
+    ran = run(path, "--json", "-c", asked.format(bounded))
     assert [year for year, _ in ran.rows] == [2023, 2024]
