@@ -24,7 +24,7 @@ from dpdb.vectors.grammar import LONGEST
 Places = NDArray[np.intp]
 
 BLOCK = 1 << 20
-"""Bytes that are read at a time for one column; more where a record is longer."""
+"""Bytes that are read at a time; more where a record is longer."""
 _SHARED = 4
 """So many times as many are read at a time at most, where threads share the columns of a block.
 
@@ -153,14 +153,14 @@ class Block:
 
 
 def blocks(
-    file: Readable, width: int, punctuation: Punctuation = ORDINARY, *, columns: int = 1
+    file: Readable, width: int, punctuation: Punctuation = ORDINARY, *, shared: int = 1
 ) -> Iterator[Block]:
     """The records from where the file stands to its end, block by block.
 
-    The file has `width` columns, of which so many are read. A blank line is a record only in a file
-    of one column, where it is an empty cell.
+    The file has `width` columns, of which threads share so many. A blank line is a record only in a
+    file of one column, where it is an empty cell.
     """
-    size = BLOCK * min(max(columns, 1), _SHARED)
+    size = BLOCK * min(max(shared, 1), _SHARED)
     rest, goal, more = b"", size, True
     while more:
         read = file.read(goal)

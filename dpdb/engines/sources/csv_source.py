@@ -33,7 +33,7 @@ class CsvSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Loaded:
-        with self._opened(names, progress, witness) as file:
+        with self._opened(names, progress, witness, shared=len(names)) as file:
             columns = file.columns()
             if names:
                 rows = sum(map(columns.add_in_threads, file.cut_ahead()))
@@ -63,9 +63,17 @@ class CsvSource(Source):
 
     @contextmanager
     def _opened(
-        self, names: Collection[str], progress: Progress | None, witness: Witness | None
+        self,
+        names: Collection[str],
+        progress: Progress | None,
+        witness: Witness | None,
+        *,
+        shared: int = 1,
     ) -> Iterator[_OpenFile]:
-        """The file, to be read to its end; the witness is asked when it has been."""
+        """The file, to be read to its end; the witness is asked when it has been.
+
+        Threads share so many columns of a block.
+        """
         header = header_of(self.table)
         positions = column_positions(self.table, header.names)
         read = {name: at for name, at in positions.items() if name in names}
@@ -74,7 +82,7 @@ class CsvSource(Source):
             seen = None if witness is None else keyed(witness.key)
             stream.hash = seen
             stream.read(header.length)
-            records = _records(stream, header, len(read), progress)
+            records = _records(stream, header, shared, progress)
             yield _OpenFile(self.table, header, read, records, version)
         if witness is not None and seen is not None:
             witness.check(self.table.name, seen.hexdigest())
@@ -101,10 +109,10 @@ class _OpenFile:
 
 
 def _records(
-    stream: CsvStream, header: Header, columns: int, progress: Progress | None
+    stream: CsvStream, header: Header, shared: int, progress: Progress | None
 ) -> Iterator[Block]:
     """The records after the header, while `progress` is told how far they are read."""
-    for block in blocks(stream, len(header.names), header.punctuation, columns=columns):
+    for block in blocks(stream, len(header.names), header.punctuation, shared=shared):
         yield block
         if progress is not None:
             progress(stream.fraction)

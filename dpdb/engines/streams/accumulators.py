@@ -54,7 +54,7 @@ def _adds_up(statistic: Statistic) -> bool:
 def exact_results(plan: Plan, add_all: Callable[[list[Accumulator]], None]) -> tuple[Exact, ...]:
     """The exact result of each of a plan's own releases, in order.
 
-    `add_all` adds all parts of the plan's table, once for each pass that what it is given needs.
+    `add_all` adds all parts of the plan's table to what it is given: what waits for a further pass.
     """
     results = _accumulators(plan.exact_releases, plan.cells if plan.keys else 1)
     waiting = list(dict.fromkeys(results))

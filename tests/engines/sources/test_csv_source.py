@@ -63,6 +63,14 @@ def test_progress_goes_to_the_end(path, first):
     assert seen[-1] == 1.0
 
 
+def test_blocks_are_no_larger_where_no_threads_share_their_columns(path):
+    """Whoever asks for blocks has little memory, however many columns are read."""
+    path.write_text("x,y,z\n" + "1,1,1\n" * 1000)
+    source = CsvSource(Table("t", path, tuple(Column(name, Kind.INTEGER) for name in "xyz")))
+    with patch.object(csv_records, "BLOCK", 300):
+        assert max(block.rows for block in source.blocks(["x", "y", "z"])) * len("1,1,1\n") <= 300
+
+
 def test_values_are_not_shown(path):
     columns, _ = loaded(path, "x,y\n31337,canary\n", integer(), Column("y", Kind.TEXT))
     assert isinstance(columns["x"], Numbers)
