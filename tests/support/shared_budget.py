@@ -58,9 +58,10 @@ class Shared:
 def shared_to_the_last(folder: Path, kills: int, random: Random) -> Shared:
     """Alice and Bob run dpdb until nothing is left; Carol does again and again, and is killed.
 
-    There is enough for ten answers of Alice and of Bob between one kill and the next.
+    There is enough for ten answers of Alice and of Bob between one kill and the next, and for fifty
+    before, so that neither has spent it all while the other's process still starts.
     """
-    statements = 20 * kills
+    statements = 20 * kills + 100
     policy = str(folder / "t.toml")
     (folder / "t.csv").write_text("a\n" + "5\n" * 100)
     # What is imported here, for a budget of this process, is not imported again by each child.
