@@ -15,7 +15,16 @@ from typing import Any
 
 from dpdb.errors import LedgerError
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
+from dpdb.policy.catalog import (
+    LONGEST_TEXT,
+    Column,
+    Kind,
+    Policy,
+    Reference,
+    Table,
+    Value,
+    usual_rows_held,
+)
 from dpdb.policy.csv_format import CsvFormat
 
 TermTexts = Mapping[str, Any]
@@ -77,6 +86,7 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
             tuple((table.get("at_most") or {}).items()),
             table.get("groups_per_unit"),
             table.get("stored_as"),
+            rows_held_per_unit=table.get("rows_held_per_unit"),
         )
         for name, table in terms["tables"].items()
     )
@@ -115,7 +125,15 @@ def _described_table(table: Table) -> TermTexts:
         "at_most": dict(table.at_most) or None,
         "groups_per_unit": table.groups_per_unit,
         "stored_as": table.stored_as,
+        "rows_held_per_unit": _held(table),
     }
+
+
+def _held(table: Table) -> int | None:
+    """The rows of a unit that are held, where they are not the usual number."""
+    held = table.rows_held_per_unit
+    usual = table.has_one_row_per_unit or held == usual_rows_held(table.rows_per_unit)
+    return None if usual else held
 
 
 def _described_column(column: Column) -> TermTexts:
@@ -130,6 +148,7 @@ def _described_column(column: Column) -> TermTexts:
         "guessed": column.guessed,
         "references": _reference(column.references),
         "values_from": _reference(column.values_from),
+        "length": None if column.length == LONGEST_TEXT else column.length,
     }
 
 
@@ -147,6 +166,7 @@ def _column(name: str, told: TermTexts) -> Column:
         told["guessed"],
         _reference_in(told.get("references")),
         _reference_in(told.get("values_from")),
+        told.get("length") or LONGEST_TEXT,
     )
 
 

@@ -13,6 +13,15 @@ from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.server_tables import ServerTable
 from dpdb.policy.storage import Storage, file_kind
 
+LONGEST_TEXT = 10_000
+"""The most bytes of a text that counts; a longer one is NULL."""
+
+USUAL_ROWS_HELD = 1_000
+"""The rows of a unit that a table holds where the policy says nothing and needs no more."""
+
+MOST_ROWS_HELD = 100_000
+"""The most rows of a unit that a table can hold."""
+
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01, and a timestamp the microseconds."""
 
@@ -79,6 +88,8 @@ class Column:
     """The key that the column names a row by, which is about the same unit as its own row."""
     values_from: Reference | None = None
     """The column of a public table whose values are the declared ones."""
+    length: int = LONGEST_TEXT
+    """The most bytes, in UTF-8, of a text that counts; a longer cell is NULL."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
@@ -89,6 +100,11 @@ class Column:
         if self.lower is None or self.upper is None:
             return None
         return self.lower, self.upper
+
+
+def usual_rows_held(rows_per_unit: int) -> int:
+    """The rows of a unit that a table holds where its policy does not say."""
+    return max(USUAL_ROWS_HELD, rows_per_unit)
 
 
 @dataclass(frozen=True)
@@ -120,10 +136,27 @@ class Table:
     """What evaluates: `memory`, `stream` or `spark`; None where the storage decides."""
     server: ServerTable | None = None
     """The table of a server or cluster that has the rows; None where a file has them."""
+    rows_held_per_unit: int | None = None
+    """The most rows of one unit that are held, before any filter; None for the usual number."""
 
     def __hash__(self) -> int:
         """The hash of the name alone, since a table can have many columns with many values."""
         return hash(self.name)
+
+    @property
+    def has_one_row_per_unit(self) -> bool:
+        """Whether no unit has two rows: a row is a unit, or the unit's column is the key."""
+        return self.unit is None or (self.chain is None and self.key == (self.unit,))
+
+    @property
+    def rows_held(self) -> int:
+        """The most rows of one unit that the table holds, before any filter.
+
+        The cap on the rows that count is below it, and a query can lower that cap alone.
+        """
+        if self.has_one_row_per_unit:
+            return 1
+        return self.rows_held_per_unit or usual_rows_held(self.rows_per_unit)
 
     @property
     def storage(self) -> Storage:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
 from dpdb.policy.policy_text import PolicyText, shown
 from dpdb.policy.reference_reader import ReferenceReader
@@ -18,7 +18,7 @@ from dpdb.policy.timestamps import SECOND, read_timestamp, timestamp_of
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
 
-_KEYS = ("type", "bounds", "values", "step", "nullable", "tight", "references")
+_KEYS = ("type", "bounds", "values", "step", "nullable", "tight", "references", "length")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class ColumnReader:
         if "references" in section:
             named = self.references.reference(section["references"], (*where, "references"))
             column = replace(column, references=named)
+        column = replace(column, length=self._length(section, column.kind, where))
         if "values" in section:
             if "bounds" in section or "step" in section:
                 raise self.text.error("values leave no room for bounds or step", where)
@@ -65,6 +66,17 @@ class ColumnReader:
         elif not column.nullable and column.kind.ordinal:
             raise self.text.error("a column that is not nullable needs bounds or values", where)
         return column
+
+    def _length(self, section: dict[str, Any], kind: Kind, where: tuple[str, ...]) -> int:
+        """The most bytes of a text that counts."""
+        if "length" not in section:
+            return LONGEST_TEXT
+        here, length = (*where, "length"), section["length"]
+        if kind is not Kind.TEXT or "values" in section:
+            raise self.text.error("length goes with a text without values", here)
+        if type(length) is not int or not 1 <= length <= LONGEST_TEXT:
+            raise self.text.error(f"length is a whole number from 1 to {LONGEST_TEXT:,}", here)
+        return length
 
     def _with_bounds(
         self, column: Column, section: dict[str, Any], where: tuple[str, ...]

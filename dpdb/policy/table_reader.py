@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpdb.policy.catalog import Column, Kind, Reference, Table
+from dpdb.policy.catalog import (
+    MOST_ROWS_HELD,
+    Column,
+    Kind,
+    Reference,
+    Table,
+    usual_rows_held,
+)
 from dpdb.policy.column_reader import ColumnReader
 from dpdb.policy.csv_format import (
     CsvFormat,
@@ -32,7 +39,7 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 }
 """The keys of a table that say how its file is written."""
 
-_OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit")
+_OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
 """The keys that a public table does not have."""
 
 _KEYS = (
@@ -49,7 +56,7 @@ ENGINES = ("memory", "stream", "spark")
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
 
 MOST_ROWS = 10**6
-"""The greatest cap that a policy can declare."""
+"""The most rows of a public table that a policy can say share a value."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ class _Unit:
     chain: Reference | None = None
     rows: int = 1
     groups: int | None = None
+    held: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,7 @@ class TableReader:
             section.get("table"),
             self._engine(section, where),
             self._server(section, name, where),
+            unit.held,
         )
 
     def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> Path:
@@ -180,7 +189,7 @@ class TableReader:
         rows = self._cap(section, "rows_per_unit", where)
         groups = self._cap(section, "groups_per_unit", where)
         if unit == "row":
-            for key in ("rows_per_unit", "groups_per_unit"):
+            for key in _OF_UNITS[1:]:
                 if section.get(key, 1) != 1:
                     raise self.text.error(f"{key} goes with a unit", (*where, key))
             return _Unit()
@@ -196,7 +205,17 @@ class TableReader:
             raise self.text.error(
                 "a unit is text or an integer, without bounds, and nullable", here
             )
-        return _Unit(unit, chain, rows or 1, groups)
+        return _Unit(unit, chain, rows or 1, groups, self._held(section, rows or 1, where))
+
+    def _held(self, section: dict[str, Any], rows: int, where: tuple[str, ...]) -> int:
+        """The rows of a unit that the table holds."""
+        if "rows_held_per_unit" not in section:
+            return usual_rows_held(rows)
+        here = (*where, "rows_held_per_unit")
+        held = self._whole(section[here[-1]], here)
+        if held < rows:
+            raise self.text.error("rows_held_per_unit is at least rows_per_unit", here)
+        return held
 
     def _cap(self, section: dict[str, Any], key: str, where: tuple[str, ...]) -> int | None:
         """A whole number of at least 1; None where the section says nothing."""
@@ -204,9 +223,9 @@ class TableReader:
             return None
         return self._whole(section[key], (*where, key))
 
-    def _whole(self, value: object, where: tuple[str, ...]) -> int:
-        if type(value) is not int or not 1 <= value <= MOST_ROWS:
-            raise self.text.error(f"{where[-1]} is a whole number, at least 1", where)
+    def _whole(self, value: object, where: tuple[str, ...], most: int = MOST_ROWS_HELD) -> int:
+        if type(value) is not int or not 1 <= value <= most:
+            raise self.text.error(f"{where[-1]} is a whole number from 1 to {most:,}", where)
         return value
 
     def _key(
@@ -235,7 +254,9 @@ class TableReader:
         if declared and not section.get("public", False):
             raise self.text.error("at_most goes with public = true", here)
         self.text.check_keys(declared, tuple(column.name for column in columns), here)
-        return tuple((name, self._whole(declared[name], (*here, name))) for name in declared)
+        return tuple(
+            (name, self._whole(declared[name], (*here, name), MOST_ROWS)) for name in declared
+        )
 
 
 def keeps_values(column: Column) -> bool:

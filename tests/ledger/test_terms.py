@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dpdb.errors import LedgerError
 from dpdb.ledger.terms import check_session, described, tables_in
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.reader import read_policy
 from tests.policy.test_several_tables import SHOP
 from tests.support.plans import PRIVATE
 
-LATER = ("chain", "public", "key", "at_most", "groups_per_unit")
+LATER = ("chain", "public", "key", "at_most", "groups_per_unit", "rows_held_per_unit")
 """What older ledgers do not say of a table."""
 
 
@@ -24,7 +27,12 @@ def written(policy: Policy) -> Any:
 def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     (tmp_path / "shop.toml").write_text(SHOP, encoding="utf-8")
     policy = read_policy(tmp_path / "shop.toml")
-    assert tables_in(written(policy)) == tuple(replace(t, path=Path()) for t in policy.tables)
+    assert [*map(held, tables_in(written(policy)))] == [*map(held, policy.tables)]
+
+
+def held(table: Table) -> tuple[Table, int]:
+    """The table without its file, nor what is declared of the rows held but their number."""
+    return replace(table, path=Path(), rows_held_per_unit=None), table.rows_held
 
 
 def test_ledgers_from_before_there_were_several_tables() -> None:
@@ -34,6 +42,18 @@ def test_ledgers_from_before_there_were_several_tables() -> None:
         for key in LATER:
             del table[key]
         for column in table["columns"].values():
-            del column["references"], column["values_from"]
+            del column["references"], column["values_from"], column["length"]
     check_session(terms, PRIVATE)
     assert tables_in(terms) == tuple(replace(t, path=Path()) for t in PRIVATE.tables)
+
+
+def test_limits_on_work_are_terms_where_they_are_declared(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text(SHOP, encoding="utf-8")
+    before = read_policy(tmp_path / "shop.toml")
+    others = SHOP.replace("groups_per_unit = 3", "groups_per_unit = 3\nrows_held_per_unit = 50")
+    others = others.replace('region = { type = "text" }', 'region = { type = "text", length = 9 }')
+    (tmp_path / "shop.toml").write_text(others, encoding="utf-8")
+    policy = read_policy(tmp_path / "shop.toml")
+    assert [*map(held, tables_in(written(policy)))] == [*map(held, policy.tables)]
+    with pytest.raises(LedgerError, match="rows_held_per_unit is not declared there, 50 here"):
+        check_session(written(before), policy)

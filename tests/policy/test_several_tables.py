@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,23 @@ def test_what_each_table_says_of_the_others(tmp_path: Path) -> None:
     assert (visits.unit, visits.chain, visits.key, visits.public) == (None, None, (), False)
 
 
+def test_rows_that_are_held_of_a_unit(tmp_path: Path) -> None:
+    told = SHOP.replace("groups_per_unit = 3", "rows_held_per_unit = 30")
+    held = {table.name: table.rows_held for table in policy_of(tmp_path, told).tables}
+    assert held == {"customers": 1, "orders": 30, "lines": 1_000, "returns": 1_000,
+                    "suppliers": 1, "visits": 1}  # fmt: skip
+    many = SHOP.replace("rows_per_unit = 60", "rows_per_unit = 6_000")
+    assert policy_of(tmp_path, many).tables[2].rows_held == 6_000
+    lower = replace(policy_of(tmp_path, told).tables[1], rows_per_unit=1)
+    assert lower.rows_held == 30, "whatever cap a query sets"
+
+
+def test_longest_texts(tmp_path: Path) -> None:
+    told = SHOP.replace('region = { type = "text" }', 'region = { type = "text", length = 5 }')
+    policy = policy_of(tmp_path, told)
+    assert [each.length for each in policy.tables[4].columns] == [10_000, 5]
+
+
 def test_the_columns_that_hold_values_unchanged(tmp_path: Path) -> None:
     _, _, lines, returns, _, visits = policy_of(tmp_path, SHOP).tables
     assert lines.identifiers == {"order_id"}
@@ -139,6 +157,16 @@ REFUSED = [
     ("at_most = { region = 50 }", "at_most = 5", 32, "at_most is a section"),
     ("groups_per_unit = 3", "groups_per_unit = 3\nat_most = { id = 1 }", 13, "public = true"),
     ("groups_per_unit = 3", "groups_per_unit = 0", 12, "whole number"),
+    ("groups_per_unit = 3", "rows_held_per_unit = 19", 12, "at least rows_per_unit"),
+    ("groups_per_unit = 3", "rows_held_per_unit = 100_001", 12, "from 1 to 100,000"),
+    ("groups_per_unit = 3", "rows_held_per_unit = 2.5", 12, "whole number"),
+    ("rows_per_unit = 20", "rows_per_unit = 100_001", 11, "from 1 to 100,000"),
+    ("public = true", "public = true\nrows_held_per_unit = 9", 31, "no unit"),
+    ('region = { type = "text" }', 'region = { type = "text", length = 0 }', 35, "1 to 10,000"),
+    ('region = { type = "text" }', 'region = { type = "text", length = 10_001 }', 35, "to 10,000"),
+    ('region = { type = "text" }', 'region = { type = "date", length = 5 }', 35, "with a text"),
+    ('region = { type = "text" }', 'region = { type = "text", length = 5, values = ["a"] }', 35,
+     "without values"),
     ('customer_id = { type = "integer" }\n[tables.lines]',
      'customer_id = { type = "text" }\n[tables.lines]', 9, "a unit is text here, and an integer in"),
     ("[tables.visits.columns]", "[tables.visits]\ngroups_per_unit = 2\n[tables.visits.columns]", 37,
