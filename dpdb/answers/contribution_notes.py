@@ -1,4 +1,4 @@
-"""EXPLAIN's notes on bounding: which rows are left out before the noise, which values clamped.
+"""Notes on bounding: which rows are left out before the noise, and which values are clamped.
 
 They say what the plan will do, not how many rows or values that meets: that would be private.
 """
@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpdb.answers.declarations import plain_value
-from dpdb.answers.release_reports import aggregate_label
+from dpdb.answers.release_reports import aggregate_label, has_margin
 from dpdb.plan.expressions import ColumnRef, Expr, children
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Source
 from dpdb.plan.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Ranks, Total
 from dpdb.policy.catalog import Column
+
+NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
+"""The last of the notes, where an interval may be shown."""
 
 
 def bounding_notes(planned: Plan) -> tuple[str, ...]:
@@ -33,7 +36,9 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         if isinstance(part.statistic, Total | Ranks | Distinct)
         for column in _bounded(part.statistic.argument)
     ]
-    return tuple(dict.fromkeys([*caps, *totals, *clamps]))
+    notes = dict.fromkeys([*caps, *totals, *clamps])
+    shown = any(has_margin(release) for each in plans for release in each.releases)
+    return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
 
 
 def _cap(table: Source) -> str:

@@ -176,6 +176,13 @@ class AnswerRecord:
     """Whether the answer is differentially private; in teaching mode none is."""
     revealed: tuple[Disclosure, ...] = ()
     note_detail: Detail[tuple[str, ...]] = Detail.of(())  # noqa: RUF009
+    bounding: tuple[str, ...] = ()
+    """Sentences on the values that are clamped and the rows left out, before the noise.
+
+    Intervals are of the noise alone: how far clamping and caps move a value is private.
+    """
+    told: frozenset[str] = frozenset()
+    """The sentences on bounding that the session has told before: the footer leaves them out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
 
@@ -192,7 +199,7 @@ class AnswerRecord:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on intervals, on an error asked for and, for EXPLAIN, on rows left out."""
+        """Sentences on intervals, on an error asked for and on keys that are not shown."""
         return self.note_detail.value
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.contribution_notes import bounding_notes
 from dpdb.answers.derived import noisy_table
 from dpdb.answers.group_rows import with_all_keys
 from dpdb.answers.key_notes import key_notes
@@ -20,18 +21,23 @@ def bought(
     purchase: Purchase,
     balance: Balance,
     *,
+    told: set[str],
     repeat: bool,
     private: bool,
     reveal: bool,
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again.
 
-    With `reveal`, in teaching mode, it has the exact statistics besides.
+    With `reveal`, in teaching mode, it has the exact statistics besides. `told` has the notes on
+    clamped values and rows left out of the session's earlier answers; those of this one are added.
     """
     noisy, before = purchase.result.noisy, planned
     planned = with_all_keys(planned, noisy)
     cells = noisy_table(planned, noisy).cells()
     columns = tuple(output.label for output in planned.outputs)
+    bounding = bounding_notes(before)
+    earlier = frozenset(told.intersection(bounding))
+    told.update(bounding)
     return Answer(
         statement=text,
         columns=columns,
@@ -55,4 +61,6 @@ def bought(
                 *accuracy_notes.only_noise_notes(columns, cells),
             )
         ),
+        bounding=bounding,
+        told=earlier,
     )

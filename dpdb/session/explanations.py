@@ -28,8 +28,8 @@ def explained(text: str, planned: Plan, options: Options, price: Price, balance:
                 *key_notes(planned),
                 *bin_notes(planned),
                 *accuracy_notes.plan_notes(options, planned),
-                *contribution_notes.bounding_notes(planned),
             )
         ),
+        bounding=contribution_notes.bounding_notes(planned),
         plan=planned,
     )

@@ -90,6 +90,7 @@ class Session:
         store = self._ledger.store if self._noise.private else None
         self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
         self._batches: Batches | None = None
+        self._told: set[str] = set()
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget."""
@@ -267,9 +268,15 @@ class Session:
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
 
-        private, reveal = self._private, self.settings.reveal
         return bought(
-            text, planned, purchase, self.balance, repeat=repeat, private=private, reveal=reveal
+            text,
+            planned,
+            purchase,
+            self.balance,
+            told=self._told,
+            repeat=repeat,
+            private=self._private,
+            reveal=self.settings.reveal,
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:

@@ -116,7 +116,9 @@ def test_what_an_error_costs_is_told_before() -> None:
     assert session.balance.epsilon_left == PLENTY.epsilon
     answer = session.execute(query)
     assert answer.cost == explained.cost
-    assert (*answer.notes, "x: values are clamped to -2 … 5") == explained.notes
+    assert answer.notes == explained.notes
+    assert answer.bounding == explained.bounding
+    assert answer.bounding[0] == "x: values are clamped to -2 … 5"
     assert f"ε {float(answer.cost.epsilon):.10g} is the least" in answer.notes[0]
     assert "±100, 95 % sure" in answer.notes[0]
     assert session.execute(query).repeat

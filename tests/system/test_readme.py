@@ -15,6 +15,7 @@ from dpdb.sql.aggregates import AGGREGATE_NAMES
 from dpdb.sql.functions import FUNCTION_NAMES
 from dpdb.sql.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.masking import masked
+from tests.support.noiseless import Noiseless
 from tests.support.shell_lines import ROOT, by_the_shell, dpdb_arguments
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -38,6 +39,41 @@ def test_command(
     else:
         shown = by_the_shell(command)
     assert masked(shown) == masked(expected)
+
+
+ROOM = 1.2
+"""How far a ± on a page may be from that of an answer without noise, as a factor.
+
+± of an average follows from a noisy count, which moves it by a few percent of the rows.
+"""
+ROOM_OF_QUANTILES = 2
+"""The same for quantiles, whose widths are selected by noise, on a ladder with steps of √2."""
+WITH_WIDTHS = [
+    each for each in BLOCKS if re.search("[0-9] ± [0-9]", each[1]) and dpdb_arguments(each[0])
+]
+
+
+def widths(text: str) -> list[float]:
+    """The number after each ± of a cell; those of values that are only noise are left out."""
+    return [float(each) for each in re.findall(r"[0-9] ± ([0-9.]+)(?! \(only)(?![0-9.])", text)]
+
+
+@pytest.mark.parametrize(
+    ("command", "printed"), WITH_WIDTHS, ids=[each[0][:50] for each in WITH_WIDTHS]
+)
+def test_the_widths_on_a_page_are_those_of_the_answer(
+    command: str, printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
+    commands = dpdb_arguments(command)
+    assert commands is not None
+    for words in commands:
+        main(words)
+    now = widths(capsys.readouterr().out)
+    room = ROOM_OF_QUANTILES if re.search("QUANTILE|MEDIAN", command) else ROOM
+    for stated, width in zip(widths(printed), now, strict=True):
+        assert width / room <= stated <= width * room
 
 
 def test_masking_hides_only_noise() -> None:

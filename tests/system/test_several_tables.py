@@ -78,7 +78,7 @@ def test_different_customers_and_different_orders(policy: Policy) -> None:
 
 def test_explain_says_whose_rows_are_hidden(policy: Policy) -> None:
     explained = session(policy).execute("EXPLAIN SELECT COUNT(*) FROM lines")
-    assert "at most 60 rows per unit of orders, chosen by a keyed hash" in explained.notes
+    assert "at most 60 rows per unit of orders, chosen by a keyed hash" in explained.bounding
 
 
 def test_the_catalog_says_whom_rows_are_about(tmp_path: Path, policy: Policy) -> None:

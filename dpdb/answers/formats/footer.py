@@ -24,7 +24,8 @@ def footer(answer: AnswerRecord) -> str:
     """The lines below an answer to a query."""
     if not answer.query:
         return ""
-    lines = [*revealed(answer), *_accuracy(answer), *map(printable, answer.notes), _paid(answer)]
+    notes = (*answer.notes, *(note for note in answer.bounding if note not in answer.told))
+    lines = [*revealed(answer), *_accuracy(answer), *map(printable, notes), _paid(answer)]
     return "".join(f"\n{line}" for line in lines)
 
 

@@ -36,6 +36,8 @@ def as_json(answer: AnswerRecord) -> str:
         fields["explain"] = True
     if answer.notes:
         fields["notes"] = answer.notes
+    if answer.bounding:
+        fields["bounding"] = answer.bounding
     if answer.revealed:
         fields["reveal"] = [
             {"column": shown.column, "stat": shown.stat, "b": shown.scale}

@@ -112,20 +112,21 @@ g = { type = "integer", values = [1, 2] }
 y = { type = "number" }
 """
 CAPPED = "at most 3 rows per who, chosen by a keyed hash"
+NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
 CHOSEN = "{} is chosen by {}, and has no interval: how near it is depends on the rows"
 
 
 @pytest.mark.parametrize(("select", "notes"), [
-    ("COUNT(*) FROM t", [CAPPED]),
+    ("COUNT(*) FROM t", [CAPPED, NOISE_ALONE]),
     ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3",
-     [CHOSEN.format("MODE(g)", "frequency"), CAPPED]),
-    ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
+     [CHOSEN.format("MODE(g)", "frequency"), CAPPED, NOISE_ALONE]),
+    ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100", NOISE_ALONE]),
     ("WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = off) MEDIAN(d) FROM t",
      [CHOSEN.format("MEDIAN(d)", "rank"), CAPPED,
       "d: values are clamped to 2000-01-01 … 2009-12-31"]),
-    ("COUNT(DISTINCT x) FROM t", [CAPPED, "x: values are clamped to 0 … 100"]),
+    ("COUNT(DISTINCT x) FROM t", [CAPPED, "x: values are clamped to 0 … 100", NOISE_ALONE]),
     ("COUNT(*) FROM t WHERE y > (SELECT AVG(x) FROM t)",
-     [CAPPED, "x: values are clamped to 0 … 100"]),
+     [CAPPED, "x: values are clamped to 0 … 100", NOISE_ALONE]),
 ])  # fmt: skip
 def test_rows_that_are_left_out_and_values_that_are_clamped(
     tmp_path: Path, select: str, notes: list[str]
@@ -133,14 +134,14 @@ def test_rows_that_are_left_out_and_values_that_are_clamped(
     """At the prompt and in a batch, from the policy alone: there is no file."""
     (tmp_path / "t.toml").write_text(UNITS)
     answer = Session(read_policy(tmp_path / "t.toml")).execute(f"EXPLAIN SELECT {select}")
-    assert list(answer.notes) == notes
+    assert [*answer.notes, *answer.bounding] == notes
     for shown in (tree(answer, ()), as_table(answer)):
         assert shown.splitlines()[-1 - len(notes) : -1] == notes
     assert "the rows of one who can change it" in tree(answer, ())
 
 
 def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
-    assert Session(policy(tmp_path)).execute("EXPLAIN SELECT COUNT(*) FROM t").notes == ()
+    assert Session(policy(tmp_path)).execute("EXPLAIN SELECT COUNT(*) FROM t").bounding == ()
 
 
 @pytest.mark.parametrize(("select", "bounds"), [
@@ -325,7 +326,7 @@ def test_the_greeting_says_whose_budget_it_is(tmp_path: Path) -> None:
 )
 def test_the_noise_beside_the_answer(tmp_path: Path, select: str, said: str) -> None:
     answer = Session(policy(tmp_path), noise=Noiseless()).execute(select)
-    lines = footer(answer).split("\n")[1:]
+    lines = footer(replace(answer, told=frozenset(answer.bounding))).split("\n")[1:]
     assert lines[:-1] == [said]
 
 

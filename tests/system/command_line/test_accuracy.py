@@ -44,8 +44,10 @@ def test_people_read_the_notes(run: Run, people: Path, form: str) -> None:
     assert lines[kept + 1].startswith("spent ε 0.0298")
     bought = next(i for i, line in enumerate(lines) if "within 20 % of the answer" in line)
     assert lines[bought + 1].startswith("ex-post privacy: ")
-    assert lines[bought + 2].startswith("spent ε 0.0")
-    assert lines[bought + 2].endswith("8 of 10 queries")
+    assert lines[bought + 2] == "age: values are clamped to 18 … 65"
+    assert lines[bought + 3].startswith("intervals are of the noise alone")
+    assert lines[bought + 4].startswith("spent ε 0.0")
+    assert lines[bought + 4].endswith("8 of 10 queries")
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])

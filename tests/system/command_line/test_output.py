@@ -121,9 +121,10 @@ def test_columns(run: Run, people: Path, item: str, column: str) -> None:
 def test_explain(run: Run, people: Path) -> None:
     script = f"EXPLAIN {MEAN}; {MEAN}; EXPLAIN {MEAN}; SHOW BUDGET"
     explained, answer, again, _ = run(people, "--json", "-c", script).answers
-    assert list(explained) == [*SELECT_KEYS, "explain", "notes"]
+    assert list(explained) == [*SELECT_KEYS, "explain", "bounding"]
     assert explained["explain"] is True
-    assert explained["notes"] == ["income: values are clamped to 0 … 1000000"]
+    assert explained["bounding"][0] == "income: values are clamped to 0 … 1000000"
+    assert answer["bounding"] == explained["bounding"]
     assert explained["rows"] == []
     assert explained["columns"] == answer["columns"]
     assert explained["releases"] == answer["releases"]
