@@ -16,7 +16,7 @@ from dpdb.engines.sources.arrow_cells import TEXTS, cells, places_of
 from dpdb.engines.sources.csv_records import Places
 from dpdb.engines.sources.marked_bytes import MarkedBytes, begins_with, places_with
 from dpdb.engines.sources.text_hashes import followed, hashes
-from dpdb.policy.catalog import Value
+from dpdb.policy.catalog import LONGEST_TEXT, Value
 from dpdb.vectors import grammar
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
@@ -138,6 +138,19 @@ class ArrowTexts(StoredTexts):
         """Whether each cell is found; of an empty one the policy and the condition say it."""
         answer = empty and not self.nullable
         return np.asarray(found | self._empty if answer else np.greater(found, self._empty))
+
+
+def within_length(texts: pyarrow.Array, length: int) -> pyarrow.Array:
+    """The texts, without those of more bytes than a column has: as they are where all may stay.
+
+    A byte that is replaced stands for the three of U+FFFD.
+    """
+    if length >= LONGEST_TEXT:
+        return texts
+    sizes = sizes_of(texts).astype(np.int64)
+    replaced = _replaced(texts)
+    sizes[replaced] = [len(text.encode()) for text in _texts_at(texts, replaced)]
+    return compute.if_else(pyarrow.array(sizes <= length), texts, pyarrow.scalar(None, TEXTS))
 
 
 def _replaced(texts: pyarrow.Array) -> Places:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from dpdb.engines.sources.distinct_cells import DistinctCells
 from dpdb.engines.sources.ordinal_builders import ChoiceBuilder, NumbersBuilder
 from dpdb.engines.sources.quoted_cells import within_quotes
 from dpdb.engines.sources.repeated_cells import RepeatedCodes, repeated, used
-from dpdb.policy.catalog import Column, Kind, Table, Value
+from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Table, Value
 from dpdb.policy.csv_format import ORDINARY, Punctuation
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes
@@ -89,6 +90,7 @@ class _TextBuilder:
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
         self._nullable = column.nullable
+        self._length = column.length
         self._quote = punctuation.quote
         self._exact = exact
         self._cells = DistinctCells()
@@ -102,10 +104,23 @@ class _TextBuilder:
 
     def finish(self) -> Codes:
         cells, self._cells = self._cells, DistinctCells()
-        values, code_of_cell = coded_texts(cells, self._quote, self._text)
+        found, code_of_cell = coded_texts(cells, self._quote, self._text)
+        values: Sequence[str] = found
+        if self._length < LONGEST_TEXT:
+            values, code_of_text = self._within_length(found)
+            code_of_cell = code_of_text[code_of_cell]
         parts = [code_of_cell.take(part) for part in self._parts]
         self._parts.clear()
         return Codes(joined(parts, code_of_cell.dtype), values)
+
+    def _within_length(self, texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[Any]]:
+        """The texts that are not too long, and for each text the code of what the column holds."""
+        instead = None if self._nullable else ""
+        held = [text if len(text.encode()) <= self._length else instead for text in texts]
+        values = tuple(dict.fromkeys(text for text in held if text is not None))
+        code_of = dict(zip((*values, None), range(len(values) + 1), strict=True))
+        codes = [code_of[text] for text in (*held, None)]
+        return values, np.array(codes, dtype=np.min_scalar_type(len(values)))
 
     def _text(self, raw: bytes) -> str | None:
         text = grammar.text(raw, self._quote)

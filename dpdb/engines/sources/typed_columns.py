@@ -22,7 +22,7 @@ from dpdb.engines.sources.arrow_cells import (
     texts_of,
     whole_numbers,
 )
-from dpdb.engines.sources.arrow_texts import ArrowTexts
+from dpdb.engines.sources.arrow_texts import ArrowTexts, within_length
 from dpdb.engines.sources.builder import Builder, NumberBuilder
 from dpdb.engines.sources.column_builders import builders_of
 from dpdb.engines.sources.grid_rounding import grid_of
@@ -93,7 +93,10 @@ def stored_texts(
 ) -> dict[str, Numbers | Codes]:
     """The columns called `names` in one batch, which hold texts."""
     return {
-        column.name: ArrowTexts(texts_of(batch.column(column.name)), nullable=column.nullable)
+        column.name: ArrowTexts(
+            within_length(texts_of(batch.column(column.name)), column.length),
+            nullable=column.nullable,
+        )
         for column in table.columns
         if column.name in names
     }

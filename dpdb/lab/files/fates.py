@@ -23,6 +23,7 @@ class Fate(Enum):
     EMPTY = "empty"
     SHORT = "missing in a row that is too short"
     LONG = f"over {grammar.LONGEST:,} bytes"
+    LONGER = "longer than its length"
     UNDECODABLE = "with bytes that the encoding does not know"
     UNREADABLE = "no {kind}"
     INFINITE = "out of range"
@@ -64,6 +65,8 @@ class FateOf:
             return Fate.READ if kept else Fate.EMPTY
         if self._named and not whole:
             return Fate.UNDECODABLE
+        if self._free and len(text.encode()) > self._column.length:
+            return Fate.LONGER
         if self._free:
             return Fate.READ if whole else Fate.REPLACED
         fate = self._fate(text)

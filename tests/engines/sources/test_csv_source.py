@@ -169,3 +169,15 @@ def test_a_disk_that_fails(header):
     table = Table("t", Path("/proc/self/mem"), (), csv=CsvFormat(header=header))
     with pytest.raises(DataFileError, match="cannot read /proc/self/mem: Input/output error"):
         CsvSource(table).load(())
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("block", [16, 1 << 22])
+def test_a_text_of_more_bytes_than_its_column_has_is_missing(path, nullable, block):
+    """Bytes are those of the value: two for an umlaut, three for one that is replaced."""
+    content = 'a\nabc\nabcd\n"abc"\n"a""b"\näb\näbc\n""\nabc\n'.encode() + b"\xff\n\xffa\n"
+    column = Column("a", Kind.TEXT, nullable=nullable, length=3)
+    columns, _ = loaded(path, content, column, block=block)
+    lost = None if nullable else ""
+    expected = ["abc", lost, "abc", 'a"b', "äb", lost, lost, "abc", "\N{REPLACEMENT CHARACTER}"]
+    assert plain(columns["a"]) == [*expected, lost]

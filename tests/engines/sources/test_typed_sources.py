@@ -170,3 +170,19 @@ def test_a_log_beside_a_file_is_part_of_it(tmp_path):
     assert path.with_name("t.duckdb.wal").exists()
     assert source.load(["x"]).rows == 3
     assert source.digest(b"key") != before
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_of_more_bytes_than_their_column_has_are_missing(tmp_path, kind, nullable):
+    """Whether all rows are read at once or block by block."""
+    texts = pyarrow.table({"t": ["abc", "abcd", "", None, "äb", "äbc", "abc"]})
+    column = Column("t", Kind.TEXT, nullable=nullable, length=3)
+    source = open_source(Table("t", write_typed(tmp_path, "t", texts, kind), (column,)))
+    lost = None if nullable else ""
+    expected = ["abc", lost, lost, lost, "äb", lost, "abc"]
+    assert plain(source.load(["t"]).columns["t"]) == expected
+    blocks = [block.columns["t"] for block in source.blocks(["t"])]
+    assert [cell for block in blocks for cell in plain(block)] == expected
+    null = [cell for block in blocks for cell in block.null.tolist()]
+    assert null == [cell is None for cell in expected]
