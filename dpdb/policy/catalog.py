@@ -159,6 +159,11 @@ class Table:
         return self.rows_held_per_unit or usual_rows_held(self.rows_per_unit)
 
     @property
+    def told_apart_by(self) -> tuple[Column, ...]:
+        """The columns that tell rows apart: those of the key, or all where none is declared."""
+        return tuple(c for c in self.columns if not self.key or c.name in self.key)
+
+    @property
     def storage(self) -> Storage:
         """What holds the rows."""
         if self.server is None:

@@ -194,7 +194,9 @@ def _cell(value: object) -> Cell:
 # --------------------------------------------------------------------------------- whose rows count
 
 
-def _capped(rows: list[Row], table: Table, sample_key: str) -> list[Row]:
+def _capped(
+    rows: list[Row], table: Table, limit: int, hashed: tuple[Column, ...], sample_key: str
+) -> list[Row]:
     """At most so many rows of each unit, as `engines.memory.contribution_bounds` words it."""
     if table.unit is None:
         return rows
@@ -202,13 +204,13 @@ def _capped(rows: list[Row], table: Table, sample_key: str) -> list[Row]:
     for row in rows:
         if row[OWNER] is not None:
             of_unit[row[OWNER]].append(row)
-    ordered = (sorted(own, key=lambda row: _place(row, table, sample_key))
+    ordered = (sorted(own, key=lambda row: _place(row, hashed, sample_key))
                for own in of_unit.values())  # fmt: skip
-    return [row for own in ordered for row in own[: table.rows_per_unit]]
+    return [row for own in ordered for row in own[:limit]]
 
 
-def _place(row: Row, table: Table, sample_key: str) -> int:
-    steps = {each.name: None if _has_no_step(each) else each.step for each in table.columns}
+def _place(row: Row, hashed: tuple[Column, ...], sample_key: str) -> int:
+    steps = {each.name: None if _has_no_step(each) else each.step for each in hashed}
     cells = [(f"column {name}", _hashed(row[name], step)) for name, step in steps.items()]
     return row_hash(sample_key, [("owner ", _hashed(row[OWNER], Fraction(1))), *cells])
 
@@ -234,10 +236,14 @@ class _Statistics:
 
     def __init__(self, plan: Plan, every: list[Row], slots: Scalars) -> None:
         self.plan, self.slots = plan, slots
-        rows = [row for row in every if self._holds(plan.where, row)]
+        table, key = plan.table, plan.sample_key
+        # Those that are held of each unit, before any filter.
+        apart = tuple(each for each in table.columns if not table.key or each.name in table.key)
+        held = _capped(every, table, table.rows_held, apart, key)
+        rows = [row for row in held if self._holds(plan.where, row)]
         if plan.keys and plan.table.groups_per_unit is not None:
             rows = self._within_groups(rows, plan.table.groups_per_unit)
-        self.rows = _capped(rows, plan.table, plan.sample_key)
+        self.rows = _capped(rows, table, table.rows_per_unit, table.columns, key)
         self.cells = [self.rows]
         if plan.keys:
             places = {group: place for place, group in enumerate(self._groups())}

@@ -11,7 +11,7 @@ hash: whatever it is, no unit has more rows left than its cap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpdb.engines.memory.keys import NONE
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_hashes import HashedColumn, HashKey, row_hashes
 from dpdb.engines.sources.cell_words import Words
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Column, Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Bools
 
@@ -34,15 +34,26 @@ class Units:
     named: HashedColumn
     """The column that names the units."""
     columns: tuple[HashedColumn, ...]
-    """The declared columns."""
+    """The columns that rows are hashed by."""
 
     @classmethod
     def of(
         cls, table: Table, columns: Mapping[str, Numbers | Codes], owners: Owners, sample_key: str
     ) -> Units:
-        """The rows of a table, from its columns and the owners of the rows."""
+        """The rows of a table, hashed by all its columns."""
+        return cls.hashed_by(table.columns, columns, owners, sample_key)
+
+    @classmethod
+    def hashed_by(
+        cls,
+        declared: Iterable[Column],
+        columns: Mapping[str, Numbers | Codes],
+        owners: Owners,
+        sample_key: str,
+    ) -> Units:
+        """Rows with these owners, hashed by some of their columns."""
         key = HashKey.of(sample_key)
-        return cls(owners, key.owner(owners.names), tuple(key.columns(table.columns, columns)))
+        return cls(owners, key.owner(owners.names), tuple(key.columns(declared, columns)))
 
     def capped(self, where: Bools | None, limit: int) -> Bools:
         """At most `limit` rows of each unit, of those `where` holds; none that names no unit."""

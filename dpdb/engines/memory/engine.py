@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpdb.engines.memory.contribution_bounds import Units
+from dpdb.engines.memory.held_rows import HeldRows, decided_by
 from dpdb.engines.memory.joins import JoinedRows
 from dpdb.engines.memory.keys import Columns, check_declarations, declared_of
 from dpdb.engines.memory.leaves import Leaf, Leaves, with_null_row
-from dpdb.engines.memory.owners import Owners, TableOwners, each_its_own
+from dpdb.engines.memory.owners import Owners, each_its_own
 from dpdb.engines.memory.per_unit import UnitGroups
 from dpdb.engines.memory.plan_rows import PlanRows
 from dpdb.engines.memory.row_blocks import mask
@@ -28,6 +29,7 @@ from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.plan.row_unions import RowUnion
 from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Table
+from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
@@ -56,10 +58,10 @@ class MemoryEngine(OpenEngine):
     _tables: dict[str, Loaded] = field(default_factory=dict, repr=False)
     _units: dict[str, Units] = field(default_factory=dict, repr=False)
     _made: dict[str, _Made] = field(default_factory=dict, repr=False)
-    _owners: TableOwners = field(init=False, repr=False)
+    _held: HeldRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._owners = TableOwners(self.tables)
+        self._held = HeldRows(self.tables)
 
     # numpy's warnings about overflow and the like would tell of rows.
     @np.errstate(all="ignore")
@@ -105,10 +107,11 @@ class MemoryEngine(OpenEngine):
         if table.unit is not None:
             # Which of a unit's rows count depends on all declared columns.
             names = frozenset(column.name for column in table.columns)
-        loaded = self._loaded(table, names)
+        loaded = self._read(table, names)
         units = self._units_of(table, loaded, plan.sample_key)
         owners = None if units is None else units.owners.numbers
-        return PlanRows(Frame(loaded.columns, slots), loaded.rows, units, owners)
+        columns = self._columns_of(table, plan.column_names, plan.sample_key)
+        return PlanRows(Frame(columns, slots), loaded.rows, units, owners)
 
     def _leaves(
         self,
@@ -117,8 +120,8 @@ class MemoryEngine(OpenEngine):
         slots: Mapping[Slot, AnyVector],
         sample_key: str,
     ) -> Leaves:
-        read, key = names | columns_joined_on(source.relation), HashKey.of(sample_key)
-        leaves = {scan.leaf: self._leaf(scan, read, key) for scan in scans(source.relation)}
+        read = names | columns_joined_on(source.relation)
+        leaves = {scan.leaf: self._leaf(scan, read, sample_key) for scan in scans(source.relation)}
         return Leaves(leaves, slots)
 
     def _made_rows(self, table: MadeTable) -> _Made:
@@ -173,8 +176,8 @@ class MemoryEngine(OpenEngine):
             frame, places = leaves.frame(rows, names), rows.numbers[base.leaf]
             owners, number = leaves.leaves[base.leaf].owners, leaves.leaves[base.leaf].rows
         else:
-            loaded, owners = self._loaded(source, names), self._owners_of(source)
-            whole, number = Frame(loaded.columns), loaded.rows
+            number, owners = self._read(source, names).rows, self._owners_of(source, sample_key)
+            whole = Frame(self._columns_of(source, names, sample_key))
             passing = np.ones(number, dtype=np.bool_) if owners is None else owners.numbers >= 0
             if where is not None:
                 passing = passing & mask(where, whole, number)
@@ -183,28 +186,38 @@ class MemoryEngine(OpenEngine):
         own = each_its_own(number) if owners is None else owners
         return PassedRows(frame, own.of_rows(places))
 
-    def _owners_of(self, table: Table) -> Owners | None:
+    def _owners_of(self, table: Table, sample_key: str) -> Owners | None:
         """The owners of a table's rows; None where each row is a unit, or the table public."""
         if isinstance(table, MadeTable):
             return None if table.public else self._made_rows(table).owners
-        return self._owners.of(table, self._columns)
+        return self._held.owners(table, self._columns, sample_key)
 
-    def _leaf(self, scan: Scan, names: Collection[str], key: HashKey) -> Leaf:
+    def _columns_of(
+        self, table: Table, names: Collection[str], sample_key: str
+    ) -> dict[str, Numbers | Codes]:
+        """The columns of these names, as they are held."""
+        if isinstance(table, MadeTable):
+            return self._made_rows(table).loaded.columns
+        return {
+            column.name: self._held.column(table, column, self._columns, sample_key)
+            for column in table.columns
+            if column.name in names
+        }
+
+    def _leaf(self, scan: Scan, names: Collection[str], sample_key: str) -> Leaf:
         """The table of a scan, with what is read of it and what tells its rows apart."""
         table = scan.table
-        digest = table.key or tuple(column.name for column in table.columns)
-        read = {c.name for c in table.columns if scan.name(c) in names or c.name in digest}
-        loaded = self._loaded(table, frozenset(read))
-        columns = {
-            column.name: with_null_row(loaded.columns[column.name])
-            for column in table.columns
-            if column.name in read
-        }
-        return Leaf(scan, columns, loaded.rows, self._owners_of(table), key)
+        digest = table.told_apart_by
+        read = {c.name for c in table.columns if scan.name(c) in names or c in digest}
+        rows = self._read(table, frozenset(read)).rows
+        held = self._columns_of(table, read, sample_key)
+        columns = {name: with_null_row(held[name]) for name in read}
+        owners = self._owners_of(table, sample_key)
+        return Leaf(scan, columns, rows, owners, HashKey.of(sample_key))
 
     def _units_of(self, table: Table, loaded: Loaded, sample_key: str) -> Units | None:
         """The rows of a table by their units; None where each row is one."""
-        owners = self._owners_of(table)
+        owners = self._owners_of(table, sample_key)
         if owners is not None and isinstance(table, MadeTable):
             return Units.of(table, loaded.columns, owners, sample_key)
         if owners is not None and table.name not in self._units:
@@ -213,6 +226,10 @@ class MemoryEngine(OpenEngine):
 
     def _columns(self, table: Table, names: Collection[str]) -> Columns:
         return self._loaded(table, frozenset(names)).columns
+
+    def _read(self, table: Table, names: frozenset[str]) -> Loaded:
+        """The table with these columns, and with those that say which of its rows are held."""
+        return self._loaded(table, names | decided_by(table))
 
     def _loaded(self, table: Table, names: frozenset[str]) -> Loaded:
         """The table with at least these columns; those not yet there are read now.

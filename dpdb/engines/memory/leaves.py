@@ -47,11 +47,7 @@ class Leaf:
 
     @cached_property
     def _hashed(self) -> list[HashedColumn]:
-        table = self.scan.table
-        return self.key.columns(
-            [column for column in table.columns if not table.key or column.name in table.key],
-            self.columns,
-        )
+        return self.key.columns(self.scan.table.told_apart_by, self.columns)
 
     @cached_property
     def owner_names(self) -> HashedColumn | None:

@@ -34,7 +34,7 @@ from dpdb.engines.sources.text_hashes import factors_of, followed, hashes
 from dpdb.policy.catalog import Column, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.stored_texts import StoredTexts
-from dpdb.vectors.vector import Array
+from dpdb.vectors.vector import Array, Bools
 
 _BLOCK = 2**14
 """Rows whose words stay in the cache."""
@@ -135,22 +135,40 @@ class HashedColumn:
             texts = self.column.taken(rows)
             words, null = texts.hashes(self.key.text_factors), texts.null
         else:
-            return np.asarray(self._of_values[self.column.codes[rows]])
+            return self._of_codes(self.column.codes[rows])
         terms = self.place.terms(words)
         if null is not None:
             terms[null] = self.place.null
         return terms
 
+    def _of_codes(self, codes: Array) -> Words:
+        """The terms of codes; those of a value are worked out when it is first met.
+
+        So the work is that of the rows that are asked for, whatever else is among the values.
+        """
+        terms, known = self._of_values
+        fresh = np.unique(codes[~known[codes]])
+        if len(fresh):
+            terms[fresh] = self.place.terms(self._words(fresh))
+            known[fresh] = True
+        return np.asarray(terms[codes])
+
     @cached_property
-    def _of_values(self) -> Words:
-        """The terms of the values, and that of NULL."""
+    def _of_values(self) -> tuple[Words, Bools]:
+        """The terms of the values, and last that of NULL, with which of them are known."""
         assert isinstance(self.column, Codes)
-        texts = [value for value in self.column.values if isinstance(value, str)]
-        if texts:
-            words = text_words(texts, self.key.text_factors)
-        else:
-            words = np.array([_word(v, self.step) for v in self.column.values], dtype=np.uint64)
-        return np.append(self.place.terms(words), self.place.null)
+        number = len(self.column.values)
+        terms, known = np.zeros(number + 1, np.uint64), np.zeros(number + 1, np.bool_)
+        terms[-1], known[-1] = self.place.null, True
+        return terms, known
+
+    def _words(self, codes: Array) -> Words:
+        """The words of some values."""
+        assert isinstance(self.column, Codes)
+        values = [self.column.values[code] for code in codes.tolist()]
+        if isinstance(values[0], str):
+            return text_words([*map(str, values)], self.key.text_factors)
+        return np.array([_word(value, self.step) for value in values], dtype=np.uint64)
 
 
 def row_hashes(columns: Sequence[Terms], rows: Array) -> Words:

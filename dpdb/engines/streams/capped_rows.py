@@ -22,6 +22,12 @@ So memory holds, besides a block, for each row of the table a byte and two bits,
 million contested rows in files of 2 GB these are 235 MB, whoever they are about. Only of rows that
 are alike there may be more: 20 bytes for each that is undecided.
 
+Which rows are held of each unit, before any filter, is found out in the same way, once for a table:
+by the columns of its key, or by all of them. Where a plan has no filter that makes no difference.
+
+The texts of a unit have no budget here, as memory holds a block whoever its rows are about; what
+the time of a stream tells is not bounded by it.
+
 How many passes there are, and of what, follows from the plan and from the size of the table's
 files, which everybody knows who may list it. No pass is left out where no unit has too many rows.
 One more row of a unit can have its other rows ordered, too, and those of units with which it shares
@@ -46,7 +52,7 @@ from dpdb.engines.streams.unit_counts import UnitCounts
 from dpdb.engines.streams.unit_words import UnitWords, names_unit, unit_hashes, unit_words
 from dpdb.plan.expressions import Expr, Slot, columns_of
 from dpdb.plan.plan import Plan
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Column, Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector, Array, Bools
 
@@ -70,25 +76,51 @@ class CappedRows:
     table: Table
     where: Expr | None
     sample_key: str
+    limit: int
+    """The most rows of a unit."""
+    hashed: tuple[Column, ...]
+    """The columns that say in which order the rows of a unit count."""
     alike: bool
     """Whether it makes no difference which rows of a unit count, as long as they are as many."""
 
     @classmethod
     def of(cls, plan: Plan) -> CappedRows:
         """What decides it for a plan."""
-        assert isinstance(plan.table, Table)
-        alike = after_filter(plan).column_names <= {plan.table.unit}
-        return cls(plan.table, plan.where, plan.sample_key, alike)
+        table = plan.table
+        assert isinstance(table, Table)
+        alike = after_filter(plan).column_names <= {table.unit}
+        cap = table.rows_per_unit
+        return cls(table, plan.where, plan.sample_key, cap, table.columns, alike)
+
+    @classmethod
+    def held(cls, table: Table, sample_key: str) -> CappedRows:
+        """What decides which rows of a table are held, whatever the plan is."""
+        limit, hashed = table.rows_held, table.told_apart_by
+        return cls(table, None, sample_key, limit, hashed, alike=False)
 
     @property
     def for_all(self) -> CappedRows:
         """What decides it for all plans with the same filter."""
         return replace(self, alike=False)
 
-    def bits(self, read: Read, slots: Mapping[Slot, AnyVector], size: int) -> RowBits:
-        """The rows that count of a table whose files have so many bytes."""
-        counts = UnitCounts(self.table.rows_per_unit, size)
-        bits = RowBits.of(self._passed(read, slots, counts))
+    @property
+    def asks_which_are_held(self) -> bool:
+        """Whether rows that are not held could count.
+
+        Without a filter the rows that count are the first ones of those that are held, or as many.
+        """
+        if self.table.has_one_row_per_unit:
+            return False
+        first = self.limit <= self.table.rows_held
+        same_order = self.alike or self.hashed == self.table.told_apart_by
+        return self.where is not None or not (first and same_order)
+
+    def bits(
+        self, read: Read, slots: Mapping[Slot, AnyVector], size: int, held: RowBits | None = None
+    ) -> RowBits:
+        """The rows that count of a table whose files have so many bytes, among those held."""
+        counts = UnitCounts(self.limit, size)
+        bits = RowBits.of(self._passed(read, slots, counts, held))
         if size <= AT_ONCE:
             self._cap_at_once(read, counts, bits)
             return bits
@@ -115,17 +147,20 @@ class CappedRows:
         """The columns that say in which order the rows of a unit count."""
         if self.alike:
             return frozenset({self._unit})
-        return frozenset(column.name for column in self.table.columns)
+        return frozenset({self._unit, *(column.name for column in self.hashed)})
 
     def _passed(
-        self, read: Read, slots: Mapping[Slot, AnyVector], counts: UnitCounts
+        self, read: Read, slots: Mapping[Slot, AnyVector], counts: UnitCounts, held: RowBits | None
     ) -> Iterator[Bools]:
         """Which rows name a unit and pass the filter; they are counted."""
-        where = self.where
+        where, first = self.where, 0
         names = frozenset({self._unit, *(() if where is None else columns_of(where))})
         for block in read(names):
             unit = block.columns[self._unit]
             passed = names_unit(unit)
+            if held is not None:
+                passed &= held.among(first, block.rows)
+            first += block.rows
             if where is not None:
                 passed &= row_blocks.mask(where, Frame(block.columns, slots), block.rows)
             counts.add(unit_hashes(unit)[passed])
@@ -144,7 +179,7 @@ class CappedRows:
 
     def _cap_at_once(self, read: Read, counts: UnitCounts, bits: RowBits) -> None:
         """Take out rows past the caps, of all units in one pass."""
-        least = LeastHashes(self.table.rows_per_unit, bits.number)
+        least = LeastHashes(self.limit, bits.number)
         for block, first, rows in self._rows(read, self._ordering, bits):
             chosen = rows[counts.may_be_overfull(self._unit_hashes(block, rows))]
             numbers, words = _numbers(first, chosen), self._unit_words(block, chosen)
@@ -194,7 +229,7 @@ class CappedRows:
         These units are those of a turn, which has a number and is one of so many.
         """
         kind = LeastHashes if first_bytes is None else LeastBytes
-        least = kind(self.table.rows_per_unit, contested.number)
+        least = kind(self.limit, contested.number)
         for numbers, words, places in self._of_turn(read, contested, *turn):
             hashes = _by_place(numbers) if first_bytes is None else first_bytes[places]
             bits.remove(least.add(numbers, words, hashes))
@@ -222,7 +257,8 @@ class CappedRows:
     def _row_hashes(self, block: Loaded, rows: Array) -> Array:
         """The hashes of some rows."""
         nobody = Owners(np.empty(0, dtype=np.int32), block.columns[self._unit])
-        return Units.of(self.table, block.columns, nobody, self.sample_key).hashes(rows)
+        units = Units.hashed_by(self.hashed, block.columns, nobody, self.sample_key)
+        return units.hashes(rows)
 
 
 def _turns(size: int) -> int:

@@ -67,6 +67,8 @@ class StreamEngine(OpenEngine):
     _versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
     _kept: tuple[CappedRows, RowBits] | None = field(default=None, repr=False)
     """The rows that counted last of a table with units."""
+    _held: dict[tuple[str, str], RowBits] = field(default_factory=dict, repr=False)
+    """The rows that are held of tables with units, by their names and the key of hashes."""
 
     def __post_init__(self) -> None:
         self._memory = MemoryEngine(self.progress, self.witness, self.tables)
@@ -136,9 +138,18 @@ class StreamEngine(OpenEngine):
             return None
         capped = CappedRows.of(plan)
         if self._kept is None or self._kept[0] not in (capped, capped.for_all) or slots:
-            bits = capped.bits(partial(self._in_order, table), slots, self.size(table))
+            held = self._held_of(table, plan.sample_key) if capped.asks_which_are_held else None
+            bits = capped.bits(partial(self._in_order, table), slots, self.size(table), held)
             self._kept = capped, bits
         return self._kept[1]
+
+    def _held_of(self, table: Table, sample_key: str) -> RowBits:
+        """The rows of a table that are held of each unit, whatever the plan is."""
+        known = table.name, sample_key
+        if known not in self._held:
+            capped, read = CappedRows.held(table, sample_key), partial(self._in_order, table)
+            self._held[known] = capped.bits(read, {}, self.size(table))
+        return self._held[known]
 
     def _add_up(
         self, plan: Plan, slots: Mapping[Slot, AnyVector], found: Found, counted: RowBits | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.owners import TableOwners
+from dpdb.engines.memory.held_rows import HeldRows
 from dpdb.engines.memory.plan_rows import PlanRows
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import numbered, unit_words
@@ -24,7 +24,7 @@ class Part(PlanRows):
         """The loaded rows of a plan's table; those of one with units have all declared columns."""
         table = plan.table
         assert isinstance(table, Table)
-        owners = TableOwners((table,)).of(table, lambda *_: loaded.columns)
+        owners = HeldRows((table,)).owners(table, lambda *_: loaded.columns, plan.sample_key)
         if owners is None:
             return cls.of_counted(loaded, slots)
         units = Units.of(table, loaded.columns, owners, plan.sample_key)

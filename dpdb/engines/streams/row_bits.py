@@ -43,6 +43,12 @@ class RowBits:
         bits = np.unpackbits(self._bits[byte : (first + rows + 7) // 8]).view(np.bool_)
         return np.flatnonzero(bits[first - 8 * byte :][:rows])
 
+    def among(self, first: int, rows: int) -> Bools:
+        """Which of so many rows after the first ones have a bit."""
+        found = np.zeros(rows, dtype=np.bool_)
+        found[self.within(first, rows)] = True
+        return found
+
     def remove(self, rows: Array) -> None:
         """Take rows out, each of which is given once at most."""
         masks = ~np.right_shift(0x80, rows & 7).astype(np.uint8)

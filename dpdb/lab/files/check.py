@@ -49,6 +49,10 @@ class UnitsCheck:
     overfull_units: int
     surplus_rows: int
     """Rows of those units over the cap, in a query without WHERE."""
+    cut_units: int = 0
+    """Units with more rows than are held."""
+    cut_rows: int = 0
+    """Rows of those units that no query sees."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,8 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
     sizes = [size for size in np.bincount(owned).tolist() if size]
     surplus = [size - table.rows_per_unit for size in sizes if size > table.rows_per_unit]
     nameless = len(owners.numbers) - len(owned)
-    return UnitsCheck(len(sizes), nameless, len(surplus), sum(surplus))
+    cut = [size - table.rows_held for size in sizes if size > table.rows_held]
+    return UnitsCheck(len(sizes), nameless, len(surplus), sum(surplus), len(cut), sum(cut))
 
 
 def report(found: TableCheck) -> Iterator[str]:
@@ -238,6 +243,9 @@ def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:
     if units.overfull_units:
         yield f"units cut to rows_per_unit = {table.rows_per_unit}: {units.overfull_units:,}"
         yield f"rows of theirs that are not counted: {units.surplus_rows:,}"
+    if units.cut_units:
+        yield f"units cut to rows_held_per_unit = {table.rows_held}: {units.cut_units:,}"
+        yield f"rows of theirs that no query sees: {units.cut_rows:,}"
 
 
 def _declaration_lines(found: TableCheck) -> Iterator[str]:

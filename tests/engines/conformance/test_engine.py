@@ -64,7 +64,8 @@ SELECTS = [
 ]
 RESTS = ["", " WHERE x > 2", " WHERE b OR g = 'a'", " GROUP BY g", " WHERE y < 0.5 GROUP BY q, b"]
 STATEMENTS = [f"SELECT {select} FROM t{rest}" for select in SELECTS for rest in RESTS]
-CAPS = {"rows": "", "one": 'unit = "who"', "two": 'unit = "who"\nrows_per_unit = 2'}
+CAPS = {"rows": "", "one": 'unit = "who"', "two": 'unit = "who"\nrows_per_unit = 2',
+        "held": 'unit = "who"\nrows_per_unit = 2\nrows_held_per_unit = 3'}  # fmt: skip
 
 
 def table(folder: Path, rows: list[str], unit: str = "") -> Policy:
@@ -133,6 +134,25 @@ def test_a_unit_has_no_more_rows_than_its_cap(open_engine: OpenEngine, tmp_path:
     [counts] = raw("SELECT x, COUNT(*) FROM t WHERE x >= 3 GROUP BY x", policy, engine)
     assert sorted(counts)[-2:] == [2, 2]
     assert sum(counts) == 4
+
+
+@pytest.mark.parametrize("key", ["", 'key = "id"\n', 'key = ["g", "id"]\n'])
+def test_the_rows_held_of_a_unit_are_the_same_in_each_engine(
+    open_fast_engine: OpenEngine, tmp_path: Path, key: str
+) -> None:
+    """By the key or all columns, before any filter; what names no unit is nobody's."""
+    declared = (
+        f'[tables.t]\nunit = "who"\n{key}rows_per_unit = 3\nrows_held_per_unit = 7\n'
+        '[tables.t.columns]\nwho = { type = "text" }\nid = { type = "integer" }\n'
+        'g = { type = "text", values = ["a", "b"] }\nx = { type = "integer", bounds = [0, 99] }\n'
+    )
+    chance = random.Random(8)
+    cells = [(chance.choice(["ann", "bob", "čeněk", ""]), at) for at in range(90)]
+    rows = [f"{who},{at},{chance.choice('abc')},{chance.randrange(99)}" for who, at in cells]
+    policy = write(tmp_path, "t", "\n".join(["who,id,g,x", *rows]) + "\n", declared)
+    wheres = ["", " WHERE x > 30", " WHERE g = 'a'", " WHERE x > 60 OR g = 'b'"]
+    texts = [f"SELECT SUM(x), COUNT(*) FROM t{where}" for where in wheres]
+    same_as_plain(policy, [*texts, *(f"{text} GROUP BY g" for text in texts)], open_fast_engine())
 
 
 def test_a_number_names_a_unit_in_one_group_or_in_several(

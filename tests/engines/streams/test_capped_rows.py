@@ -164,11 +164,15 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
 def test_what_is_read_follows_from_the_plan_and_the_size(
     tmp_path: Path, read: list[set[str]], rows: list[str]
 ) -> None:
-    """Whether no unit has more rows than count, or all have; a further plan reads its own."""
+    """Whether no unit has more rows than count, or all have; a further plan reads its own.
+
+    Before the first filter it is found out which rows are held, of which there may be more.
+    """
     policy = table(tmp_path, rows, CAPS["two"] + '\nengine = "stream"')
     engine = Sized()
     for text, passes in {
         "SELECT SUM(x) FROM t WHERE y > 0": [
+            *[{"who"}, {"who"}, ALL, *[{"who"}] * 3, ALL],
             {"who", "y"},
             {"who"},
             ALL,
@@ -226,6 +230,6 @@ def test_the_rows_of_a_small_file_are_ordered_at_once(
     policy, engine = table(tmp_path, rows, CAPS[cap]), AtOnce()
     text = "SELECT g, SUM(x), COUNT(*) FROM t WHERE y > 0 GROUP BY g"
     assert raw(text, policy, engine) == raw(text, policy, MemoryEngine())
-    assert read[:2] == [{"who", "y"}, ALL]
+    assert read[:3] == [{"who"}, ALL, {"who", "y"}], "all columns have been read already"
     text = "SELECT COUNT(*) FROM t"
     assert raw(text, policy, engine) == raw(text, policy, MemoryEngine())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -91,6 +92,13 @@ def test_fates(path):
     assert "1 clamped, being below the bounds, as '-1'" in text
 
 
+def test_texts_that_are_longer_than_their_column_has_them(path):
+    path.write_text("s\nabc\nabcd\näbc\n")
+    table = Table("t", path, (Column("s", Kind.TEXT, length=3),))
+    [of_s] = [column.fates for column in check(table).columns]
+    assert of_s == {Fate.READ: 1, Fate.LONGER: 2}
+
+
 def test_units(path):
     path.write_text("u,x\na,1\na,2\na,3\nb,4\n,5\n")
     table = Table("t", path, (Column("u", Kind.TEXT), integer(0, 9)), "u", 2)
@@ -103,6 +111,9 @@ def test_units(path):
     )
     text = "\n".join(report(check(table)))
     assert "units cut to rows_per_unit = 2: 1\n  rows of theirs that are not counted: 1" in text
+    assert "rows_held_per_unit" not in text
+    text = "\n".join(report(check(replace(table, rows_held_per_unit=2))))
+    assert "units cut to rows_held_per_unit = 2: 1\n  rows of theirs that no query sees: 1" in text
 
 
 @pytest.mark.parametrize(
