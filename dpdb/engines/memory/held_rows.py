@@ -56,6 +56,15 @@ def decided_by(table: Table) -> frozenset[str]:
     return frozenset((table.unit, *(column.name for column in hashed)))
 
 
+@dataclass(frozen=True, repr=False)
+class OrderedRows:
+    """The rows of a table that have an owner, unit by unit; those of one unit as they stand."""
+
+    places: Array
+    numbers: Array
+    """Of each row the number of its unit."""
+
+
 @dataclass
 class HeldRows:
     """Whose the held rows of each table are, and their texts: worked out when first asked for."""
@@ -64,7 +73,11 @@ class HeldRows:
     """All tables of the policy."""
     _owners: TableOwners = field(init=False, repr=False)
     _known: dict[tuple[str, str], Units | None] = field(default_factory=dict, repr=False)
+    _counting: dict[tuple[str, str], Units] = field(default_factory=dict, repr=False)
     _texts: dict[tuple[str, str, str], Codes] = field(default_factory=dict, repr=False)
+    _ordered: dict[tuple[str, str], OrderedRows] = field(default_factory=dict, repr=False)
+    _in_order: dict[tuple[str, str, str], Numbers | Codes] = field(default_factory=dict, repr=False)
+    """Columns of the ordered rows."""
 
     def __post_init__(self) -> None:
         self._owners = TableOwners(self.tables)
@@ -92,6 +105,41 @@ class HeldRows:
             kept = within_budget(held, units, text_budget(table))
             self._texts[name] = without(held, ~kept, nullable=column.nullable)
         return self._texts[name]
+
+    def units(self, table: Table, columns: ReadColumns, sample_key: str) -> Units:
+        """The held rows of a table with units, hashed by all declared columns."""
+        held = self._units(table, columns, sample_key)
+        assert held is not None
+        if len(held.columns) == len(table.columns):
+            return held
+        known = table.name, sample_key
+        if known not in self._counting:
+            read = columns(table, [column.name for column in table.columns])
+            self._counting[known] = Units.of(table, read, held.owners, sample_key)
+        return self._counting[known]
+
+    def ordered(self, table: Table, columns: ReadColumns, sample_key: str) -> OrderedRows:
+        """The rows of a table in the order of their units, which are named by a column."""
+        known = table.name, sample_key
+        if known not in self._ordered:
+            units = self._units(table, columns, sample_key)
+            assert units is not None
+            numbers = units.owners.numbers
+            owned = np.flatnonzero(numbers != NONE)
+            places = owned[np.argsort(numbers[owned], kind="stable")]
+            self._ordered[known] = OrderedRows(places, numbers[places])
+        return self._ordered[known]
+
+    def ordered_column(
+        self, table: Table, column: Column, columns: ReadColumns, sample_key: str
+    ) -> Numbers | Codes:
+        """A column of the rows in the order of their units."""
+        name = table.name, column.name, sample_key
+        if name not in self._in_order:
+            places = self.ordered(table, columns, sample_key).places
+            held = self.column(table, column, columns, sample_key)
+            self._in_order[name] = held.taken(places)
+        return self._in_order[name]
 
     def _units(self, table: Table, columns: ReadColumns, sample_key: str) -> Units | None:
         """The held rows of a table by their units."""

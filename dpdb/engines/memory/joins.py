@@ -81,7 +81,7 @@ class JoinedRows:
 
     def _joined(self, join: Join) -> Iterator[Rows]:
         right = self._scanned(join.right)
-        matches = Matches.of(self._values(join, 1, right), len(right))
+        matches = self._matches(join, right)
         met = np.zeros(len(matches.starts), dtype=np.bool_)
         for piece in self._rows(join.left):
             codes = matches.find(self._values(join, 0, piece), len(piece))
@@ -93,6 +93,16 @@ class JoinedRows:
             nothing = np.full(len(alone), -1, dtype=np.int32)
             assert isinstance(join.left, Scan)
             yield Rows({join.left.leaf: nothing, **alone.numbers}, alone.owners)
+
+    def _matches(self, join: Join, right: Rows) -> Matches:
+        """The rows of the right side; those of a public table are sorted once for all pieces."""
+        known = self.leaves.leaves[join.right.leaf].matches
+        if join.on in known:
+            return known[join.on]
+        matches = Matches.of(self._values(join, 1, right), len(right))
+        if join.right.table.public:
+            known[join.on] = matches
+        return matches
 
     def _values(self, join: Join, side: int, rows: Rows) -> list[AnyVector]:
         """What must be equal on both sides: the owner, too, where both are private."""

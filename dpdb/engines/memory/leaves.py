@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.engines.memory.hash_order import within_cap
+from dpdb.engines.memory.matching import Matches
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_hashes import HashedColumn, HashKey, hash_of, row_hashes
 from dpdb.engines.sources.cell_words import Words
 from dpdb.plan.expressions import Expr, Slot, columns_of
-from dpdb.plan.relations import Scan
+from dpdb.plan.relations import Equality, Scan
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
@@ -33,6 +34,8 @@ class Leaf:
     """None where each row is a unit, or the table is public."""
     key: HashKey
     """What its rows are hashed with."""
+    matches: dict[tuple[Equality, ...], Matches] = field(default_factory=dict)
+    """The rows of a public table by what joins equate, for all pieces of the others."""
 
     def terms(self, rows: Array) -> Words:
         """The terms of some rows among those that they are joined with.

@@ -43,10 +43,10 @@ class Owners:
         return places if self.rows is None else self.rows[places]
 
 
-def each_its_own(rows: int) -> Owners:
+def each_its_own(rows: int, first: int = 0) -> Owners:
     """The owners of rows of which each is a unit; a hash of one is that of its values alone."""
     nameless = Numbers(np.zeros(rows, dtype=np.int8), Fraction(1), None, 0)
-    return Owners(np.arange(rows, dtype=np.int32), nameless)
+    return Owners(np.arange(first, first + rows, dtype=np.int32), nameless)
 
 
 @dataclass

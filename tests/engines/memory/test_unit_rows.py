@@ -1,0 +1,186 @@
+"""Units are worked on in pieces, and whatever the pieces are, the results are the same."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from dpdb.engines.memory import unit_rows
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory.unit_rows import UnitRows, own_texts
+from dpdb.plan.planner import plan
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reader import read_policy
+from dpdb.sql.binder import bind
+from dpdb.sql.tokens import read_tokens
+from dpdb.vectors.columns import Codes
+from dpdb.vectors.plain_values import plain_values
+from tests.engines.conformance.test_found_keys import SHARE
+from tests.support.exactly import raw
+
+POLICY = """\
+[budget]
+epsilon = 10_000
+queries = 1_000
+delta = 0.01
+[privacy]
+unit = "customer"
+[tables.c]
+unit = "id"
+key = "id"
+[tables.c.columns]
+id = { type = "integer" }
+name = { type = "text" }
+born = { type = "integer", bounds = [1900, 2000] }
+[tables.o]
+unit = "cust"
+key = "id"
+rows_per_unit = 4
+rows_held_per_unit = 9
+[tables.o.columns]
+id = { type = "integer" }
+cust = { type = "integer" }
+x = { type = "integer", bounds = [0, 99] }
+z = { type = "number", bounds = [-1, 1], step = 0.25 }
+note = { type = "text" }
+good = { type = "integer" }
+[tables.l]
+unit = "o -> o.id"
+rows_per_unit = 5
+[tables.l.columns]
+o = { type = "integer" }
+y = { type = "integer", bounds = [0, 9] }
+[tables.g]
+public = true
+key = "id"
+[tables.g.columns]
+id = { type = "integer" }
+kind = { type = "text", values = ["a", "b"] }
+size = { type = "integer", bounds = [0, 50] }
+[tables.r.columns]
+good = { type = "integer" }
+w = { type = "integer", bounds = [0, 20] }
+word = { type = "text" }
+"""
+PER_UNIT = "(SELECT cust, SUM(x) AS s, COUNT(*) AS n, MAX(z) AS m FROM o GROUP BY cust)"
+WINDOW = "(SELECT cust, x, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY x) AS k FROM o)"
+BOTH = "(SELECT cust, x, note FROM o UNION ALL SELECT id, born, name FROM c)"
+STATEMENTS = [
+    "SELECT COUNT(*), SUM(o.x), AVG(z) FROM c JOIN o ON c.id = o.cust WHERE c.born > 1950",
+    "SELECT MEDIAN(o.x), APPROX_QUANTILES(o.x, 4) FROM c JOIN o ON c.id = o.cust",
+    "SELECT VARIANCE(o.x), MIN(o.x), MAX(o.x) FROM c LEFT JOIN o ON c.id = o.cust",
+    "SELECT COUNT(DISTINCT o.note), COUNT(DISTINCT c.id) FROM c JOIN o ON c.id = o.cust",
+    "SELECT SUM(DISTINCT o.x) FROM c JOIN o ON c.id = o.cust",
+    "SELECT COUNT(*) FROM o a JOIN o b ON a.cust = b.cust AND a.x < b.x",
+    "SELECT COUNT(*), SUM(l.y) FROM o FULL JOIN l ON o.id = l.o",
+    "SELECT kind, COUNT(*), SUM(x) FROM o JOIN g ON o.good = g.id GROUP BY kind",
+    "SELECT COUNT(*) FROM o JOIN g ON o.x > g.size AND UPPER(note) LIKE '%7%'",
+    "SELECT kind, MEDIAN(x) FROM o LEFT JOIN g ON o.good = g.id GROUP BY kind",
+    "SELECT COUNT(*) FROM c WHERE EXISTS (SELECT 1 FROM o WHERE o.cust = c.id AND o.x > 50)",
+    "SELECT COUNT(*) FROM c WHERE born IN (SELECT x + 1900 FROM o WHERE o.cust = c.id)",
+    f"SELECT AVG(s), SUM(n), MEDIAN(s), COUNT(m) FROM {PER_UNIT} AS t",
+    f"SELECT MAX(s) FROM {PER_UNIT} AS t WHERE n > 3",
+    f"SELECT COUNT(*), SUM(k), SUM(x) FROM {WINDOW} AS t WHERE k <= 3",
+    f"SELECT COUNT(*), SUM(t.x), COUNT(DISTINCT t.note) FROM {BOTH} AS t WHERE note <> 'n3'",
+    f"SELECT COUNT(*), AVG(t.k) FROM c JOIN {WINDOW} AS t ON c.id = t.cust",
+    "SELECT SUM(w), MEDIAN(w), COUNT(*) FROM r JOIN g ON r.good = g.id",
+    "SELECT COUNT(DISTINCT word), SUM(DISTINCT w) FROM r JOIN g ON r.good = g.id",
+    "SELECT COUNT(*), SUM(v) FROM (SELECT w AS v, word FROM r UNION ALL SELECT 3, word FROM r) AS t",
+]
+FOUND = [
+    "SELECT o.note, COUNT(*) FROM c JOIN o ON c.id = o.cust GROUP BY o.note",
+    f"SELECT t.note, COUNT(*) FROM {BOTH} AS t GROUP BY t.note",
+    "SELECT r.word, COUNT(*) FROM r JOIN g ON r.good = g.id GROUP BY r.word",
+]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    """Customers with no order to more than are held, and rows of nobody."""
+    folder, chance = tmp_path_factory.mktemp("pieces"), random.Random(4)
+    people = [*range(1, 30), ""]
+    orders = [
+        f"{at},{chance.choice(people[: at % 30 + 1])},{chance.randrange(120)},"
+        f"{chance.randrange(-5, 5) / 4},n{chance.randrange(9)},{chance.choice([1, 2, 3, ''])}"
+        for at in range(200)
+    ]
+    lines = [f"{chance.randrange(220)},{chance.randrange(12)}" for _ in range(300)]
+    rows = [
+        f"{chance.randrange(5)},{chance.randrange(20)},w{chance.randrange(9)}" for _ in range(50)
+    ]
+    files = {
+        "c": ["id,name,born", *(f"{i},n{i % 7},{1940 + i}" for i in range(1, 31)), ",n1,1950"],
+        "o": ["id,cust,x,z,note,good", *chance.sample(orders, len(orders))],
+        "l": ["o,y", *lines],
+        "g": ["id,kind,size", "1,a,10", "2,b,20", "3,,30", "4,a,40"],
+        "r": ["good,w,word", *rows],
+    }  # fmt: skip
+    for name, told in files.items():
+        (folder / f"{name}.csv").write_text("\n".join(told) + "\n")
+    (folder / "shop.toml").write_text(POLICY)
+    return read_policy(folder / "shop.toml")
+
+
+def sizes(monkeypatch: pytest.MonkeyPatch, units: int) -> None:
+    """So many units are in a piece."""
+    monkeypatch.setattr(unit_rows, "unit_bytes", lambda _: 1)
+    monkeypatch.setattr(unit_rows, "PIECE", units)
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_results_are_the_same_whatever_the_pieces(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    found = []
+    for units in (10**9, 1, 7, 29):
+        sizes(monkeypatch, units)
+        found.append(raw(text, shop, MemoryEngine(tables=shop.tables)))
+    assert found[0] == found[1] == found[2] == found[3]
+    assert np.any([np.any(cell) for each in found[0] for cell in each]), "something was counted"
+
+
+@pytest.mark.parametrize("text", FOUND)
+def test_found_keys_are_the_same_whatever_the_pieces(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    found = []
+    for units in (10**9, 1, 7):
+        sizes(monkeypatch, units)
+        asked = plan(bind(read_tokens(text), text, shop), shop, SHARE, lambda _: 0)
+        counts = MemoryEngine(tables=shop.tables).key_counts(asked, {})
+        keys = [plain_values(vector, kind, counts.rows) for vector, kind in counts.columns]
+        found.append((counts.units.tolist(), keys))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0][0]) >= 9
+
+
+def test_no_more_units_are_worked_on_at_once_than_a_piece_has(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all tables, whether they are stored or made."""
+    seen, rows_of = set[int](), UnitRows.rows_of
+
+    def noted(self: UnitRows, table, *names):
+        found = rows_of(self, table, *names)
+        if self.piece is not None and not table.public:
+            numbers = found.everyones.numbers
+            assert {*numbers.tolist()} <= {*self.piece}
+            seen.update(numbers.tolist())
+        return found
+
+    monkeypatch.setattr(UnitRows, "rows_of", noted)
+    sizes(monkeypatch, 3)
+    for text in STATEMENTS:
+        seen.clear()
+        raw(text, shop, MemoryEngine(tables=shop.tables))
+        assert len(seen) > 20, text
+
+
+def test_texts_of_some_rows_have_numbers_of_their_own() -> None:
+    values = tuple(f"t{number}" for number in range(1_000))
+    found = own_texts(Codes(np.array([7, 1_000, 3, 7, 999]), values))
+    assert found.values == ("t3", "t7", "t999")
+    assert found.codes.tolist() == [1, 3, 0, 1, 2]
+    assert own_texts(Codes(np.array([], dtype=np.int32), values)).values == ()
