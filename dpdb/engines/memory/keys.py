@@ -64,12 +64,20 @@ def rows_named(wanted: Numbers | Codes, keys: Numbers | Codes) -> Array:
 
 def translated(column: Codes, values: Sequence[object]) -> Array:
     """For each row the place of its value among other `values`; their number if it is not there."""
-    if column.values == values:
-        return column.codes
-    code_of = {value: code for code, value in enumerate(values)}
-    missing = len(values)
-    table = np.array([*(code_of.get(v, missing) for v in column.values), missing], dtype=np.int32)
-    return np.asarray(table[column.codes])
+    [codes] = all_translated([column], values)
+    return codes
+
+
+def all_translated(columns: Sequence[Codes], values: Sequence[object]) -> list[Array]:
+    """The same for several columns: the places of the values are looked up for all of them."""
+    if all(column.values == values for column in columns):
+        return [column.codes for column in columns]
+    code_of, missing = {value: code for code, value in enumerate(values)}, len(values)
+    tables = ([*(code_of.get(v, missing) for v in column.values), missing] for column in columns)
+    return [
+        np.array(table, dtype=np.int32)[column.codes]
+        for column, table in zip(columns, tables, strict=True)
+    ]
 
 
 def declared_of(table: Table) -> frozenset[str]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.memory.grid_values import on_grid
-from dpdb.engines.memory.keys import named_numbers, translated
+from dpdb.engines.memory.keys import all_translated, named_numbers, translated
 from dpdb.engines.memory.leaves import BOOLEANS
 from dpdb.engines.memory.made_columns import made_column
 from dpdb.engines.memory.owners import Owners
@@ -65,7 +65,7 @@ def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
     coded = [column for column in columns if isinstance(column, Codes)]
     if len(coded) == len(columns):
         values = _all_values([column.values for column in coded])
-        return Codes(np.concatenate([translated(column, values) for column in coded]), values)
+        return Codes(np.concatenate(all_translated(coded, values)), values)
     numbers = [column for column in columns if isinstance(column, Numbers)]
     if len(numbers) == len(columns):
         units = np.concatenate([column.units for column in numbers])
