@@ -18,6 +18,11 @@ PATIENCE = 60
 """Seconds until a test gives up: a loaded machine is slow, a broken program never comes."""
 
 
+def _heed_signals() -> None:
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class _Screen(pyte.Screen):
     """Answers questions about itself, such as where its cursor is."""
 
@@ -52,8 +57,8 @@ class Terminal:
             dimensions=(lines, columns),
             encoding="utf-8",
             timeout=PATIENCE,
-            # Whoever runs the suite may ignore hangups, and a child would inherit that.
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+            # Whoever runs the suite may ignore signals, and a child would inherit that.
+            preexec_fn=_heed_signals,
         )  # fmt: skip
         self.raw = ""
         self._screen = _Screen(columns, lines, self.process.send)
