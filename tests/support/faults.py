@@ -173,6 +173,27 @@ ROWS = (
         "engines/sources/test_csv_locality.py::test_a_cell_that_loses_anything_names_no_unit",
     ),
     Mutant(
+        "as many rows of one person are held as there are",
+        "work that one person",
+        [Change("engines.memory.held_rows:held_units", "units.capped(None, table.rows_held)",
+                "owners.numbers != NONE")],
+        "engines/memory/test_held_rows.py::test_made_tables_have_the_held_rows_alone",
+    ),
+    Mutant(
+        "all texts of one person are held",
+        "work that one person",
+        [Change("engines.memory.held_rows:within_budget", "ends - before > budget",
+                "ends < 0")],
+        "engines/memory/test_held_rows.py::test_texts_beyond_the_budget_of_their_unit_are_null",
+    ),
+    Mutant(
+        "all people are worked on at once",
+        "work that one person",
+        [Change("engines.memory.unit_rows:in_pieces", "size = whole.units_of(plan.table), max(",
+                "size = whole.units_of(plan.table), 10**9 + max(")],
+        "engines/memory/test_unit_rows.py::test_no_more_units_are_worked_on_at_once_than_a_piece_has",
+    ),
+    Mutant(
         "groups are the values that rows have",
         "group keys",
         [Change("plan.group_keys:_declared", "raise Unsupported(",
