@@ -1,14 +1,15 @@
 """Receipt, exact results, noise: the one place where they meet.
 
 An executor asks the engine for nothing unless a ledger's receipt covers what the plan's mechanisms
-lose together. Nothing leaves it but noisy values (in teaching mode also what they hide).
+lose together. Nothing leaves it but noisy values (in teaching mode also what they hide), and they
+leave on a tick: who interrupts the work finds nothing of it kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.session.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
+from dpdb.session.tick import unit_seconds
 from dpdb.vectors.plain_values import plain_values
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
     from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
     from dpdb.vectors.vector import AnyVector
+
+
+Reading = Callable[[float], AbstractContextManager[object]]
+"""Waits for a tick at the end of work to which one unit can add so many seconds."""
 
 
 @contextmanager
@@ -87,6 +93,8 @@ class Executor:
     teach: bool
     known: Draws = ()
     """The noisy values of the releases that a plan recalls."""
+    reading: Reading = field(kw_only=True)
+    """Within it rows are looked at."""
 
     def execute(self, plan: Plan, receipt: Receipt, shared: Shared | None = None) -> NoisyResult:
         """The noisy results of a plan, and nothing of the exact ones.
@@ -98,7 +106,8 @@ class Executor:
         shared = shared or Shared(plan)
         with paid_for():
             _check_receipt(shared, receipt)
-            return self._execute(shared)
+            with self.reading(unit_seconds(plan)):
+                return self._execute(shared)
 
     def _execute(self, shared: Shared) -> NoisyResult:
         plan = shared.plan
@@ -237,7 +246,8 @@ class GradualExecutor:
         """The exact result, and the noise of the steps: the same for all of them."""
         from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
 
-        (exact,) = self.executor.engine.exact(self.plans[0], {})
+        with self.executor.reading(unit_seconds(self.plans[0])):
+            (exact,) = self.executor.engine.exact(self.plans[0], {})
         mechanisms = [plan.releases[0].mechanism for plan in self.plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
         return exact, GradualNoise(scales, len(exact.cells), self.executor.noise)

@@ -2,17 +2,35 @@
 
 Statements that look at no row leave at once: repeats, EXPLAIN, SHOW, SET and refusals. How long
 these take follows from the statements so far, their noisy answers and the policy.
+
+Whoever interrupts a statement at a moment of their own choice learns nothing of its work:
+
+- What is drawn from rows is handed out on a tick and not before (`Gate.reading`), so nothing of it
+  is kept in memory or on the disk before. A statement that is interrupted, or killed, before its
+  tick has been charged for, and nothing else. From the tick on, all that follows is a function of
+  noisy values.
+- An interrupt (SIGINT) before the tick drops the statement. The error says nothing of where the
+  work was, and the statement ends on a tick of its own: Python notices an interrupt when the step
+  ends that it comes in. An interrupt from the tick on is raised when the answer has been kept.
 """
 
 from __future__ import annotations
 
+import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
+from types import FrameType
 
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, Place, reportable
-from dpdb.session.tick import wait_for_tick
+from dpdb.session.tick import wait_for_tick, wait_to_drop
+
+_ONE_INTERRUPT = 1.0
+"""The seconds in which interrupts are taken for one."""
 
 
 class Gate:
@@ -21,11 +39,26 @@ class Gate:
     def __init__(self, *, timed: bool) -> None:
         self._timed = timed
         self._lock = Lock()
-        self._ticks = False
+        self._interrupts = _Interrupts()
+        self._started = 0.0
+        self._reads = False
+        """Whether rows have been looked at since the statement began, or since the last tick."""
+        self._unit_seconds = 0.0
+        """The most seconds that one unit's rows can have added since then."""
 
-    def opens_on_tick(self) -> None:
+    def opens_on_tick(self, unit_seconds: float = 0.0) -> None:
         """From here on the time of the statement may depend on rows, so it leaves on a tick."""
-        self._ticks = self._timed
+        if self._timed:
+            self._interrupts.hold()
+            self._reads = True
+            self._unit_seconds += unit_seconds
+
+    @contextmanager
+    def reading(self, unit_seconds: float) -> Iterator[None]:
+        """Look at rows within; what comes of it is there on a tick and not before."""
+        self.opens_on_tick(unit_seconds)
+        yield
+        self._wait()
 
     def answer(self, text: str, execute: Callable[[str], Answer]) -> Answer:
         """The answer to the statement `text`; raises DpdbError, which says what statement failed.
@@ -37,15 +70,86 @@ class Gate:
         one's answer was ready.
         """
         started = time.monotonic()
-        with self._lock:
-            self._ticks = False
+        with self._lock, self._interrupts:
+            self._started, self._reads, self._unit_seconds = started, False, 0.0
             try:
-                return execute(text)
-            except Exception as error:
-                raise _of_statement(text, reportable(error)) from None
+                return self._left(text, execute)
+            except Exception:
+                raise
+            except BaseException as interrupt:
+                if not self._reads:
+                    raise
+                # Its traceback, and the error that it came in, would tell where the work was.
+                dropped = interrupt.with_traceback(None)
+            self._interrupts.ignore()
+            wait_to_drop(started)
+            dropped.__context__ = None
+            try:
+                raise dropped
             finally:
-                if self._ticks:
-                    wait_for_tick(started)
+                del dropped  # or it would keep its own frames, and with them the session
+
+    def _left(self, text: str, execute: Callable[[str], Answer]) -> Answer:
+        """The answer, or an error, which leave on a tick if rows were looked at."""
+        try:
+            answer = execute(text)
+        except Exception as error:
+            self._wait()
+            raise _of_statement(text, reportable(error)) from None
+        self._wait()
+        return answer
+
+    def _wait(self) -> None:
+        """Wait for a tick if rows were looked at; from then on the statement is not interrupted."""
+        if self._reads:
+            wait_for_tick(self._started, self._unit_seconds)
+            self._interrupts.ignore()
+            self._reads, self._unit_seconds = False, 0.0
+
+
+class _Interrupts:
+    """SIGINT while a statement looks at rows: before the tick it raises KeyboardInterrupt.
+
+    A second one right after the first raises nothing, as it would show when the first was noticed;
+    a later one does, as Python ignores what is raised in a finalizer. Interrupts after the tick are
+    raised at the end. In other threads, and where somebody has set another handler, all is left as
+    it is.
+    """
+
+    def __init__(self) -> None:
+        self._held = self._raises = self._came = False
+        self._raised = -math.inf
+        """When an interrupt was raised last."""
+
+    def __enter__(self) -> None:
+        self._came = False
+
+    def hold(self) -> None:
+        """From here on interrupts come here; the first of them is raised."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if not self._held and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._held = True
+            signal.signal(signal.SIGINT, self._interrupt)
+        self._raises = True
+
+    def ignore(self) -> None:
+        """From here on interrupts wait for the end of the statement."""
+        self._raises = False
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._held:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._held = False
+            if self._came and kind is not KeyboardInterrupt:
+                raise KeyboardInterrupt
+
+    def _interrupt(self, _: int, __: FrameType | None) -> None:
+        if not self._raises:
+            self._came = True
+        elif time.monotonic() - self._raised > _ONE_INTERRUPT:
+            self._raised = time.monotonic()
+            raise KeyboardInterrupt
 
 
 def _of_statement(text: str, error: DpdbError) -> DpdbError:

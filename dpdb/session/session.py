@@ -201,7 +201,7 @@ class Session:
         """What draws the releases of a plan that is paid for."""
         from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
 
-        return Executor(self._engine, self._noise, self.teach, known)
+        return Executor(self._engine, self._noise, self.teach, known, reading=self._gate.reading)
 
     @property
     def _unprotected(self) -> UnprotectedAnswers:

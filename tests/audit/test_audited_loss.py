@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -172,7 +173,7 @@ def sampler(
     A query of one cell, so that many draws can be post-processed like many cells.
     """
     exact = [here.exact(planned, rows) for rows in tables]
-    releaser = Executor(MemoryEngine(None), noise(seed), teach=False)
+    releaser = Executor(MemoryEngine(None), noise(seed), teach=False, reading=nullcontext)
     [estimate] = planned.estimates
 
     def sample(table: int, number: int) -> Draws:

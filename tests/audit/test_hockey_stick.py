@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, reduce
@@ -195,7 +196,8 @@ def sampler(planned: Plan, exact: list[list[Any]], along: tuple[int, ...], seed:
 
     Of several cells what is looked at is how far they are in the direction given.
     """
-    releaser = Executor(MemoryEngine(None), SystemNoise(Random(seed).randbytes), teach=False)
+    noise = SystemNoise(Random(seed).randbytes)
+    releaser = Executor(MemoryEngine(None), noise, teach=False, reading=nullcontext)
     [estimate] = planned.estimates
 
     def sample(table: int, number: int) -> Draws:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -92,7 +93,7 @@ def refused(plan: Plan, receipt: Receipt) -> None:
     """The plan is refused, and the engine was not asked for anything."""
     engine = Watched()
     with pytest.raises(InternalError, match="more than was charged"):
-        Executor(engine, Noiseless(), teach=False).execute(plan, receipt)
+        Executor(engine, Noiseless(), teach=False, reading=nullcontext).execute(plan, receipt)
     assert engine.asked == 0
 
 
@@ -105,7 +106,9 @@ def louder(release: Release) -> Release:
 @every_plan
 def test_what_was_charged_for_is_released(policy: Policy, sql: str, options: Options) -> None:
     here, engine = planned(sql, policy, options), Watched()
-    result = Executor(engine, Noiseless(), teach=False).execute(here, charged(here))
+    result = Executor(engine, Noiseless(), teach=False, reading=nullcontext).execute(
+        here, charged(here)
+    )
     assert len(result.noisy.draws) == len(here.releases)
     assert engine.asked == 1 + len(here.subplans)
 
@@ -156,7 +159,9 @@ def test_a_receipt_for_other_rows_is_refused(policy: Policy) -> None:
     refused(other, charged(one))
     refused(replace(one, where=None), charged(one))
     everything = replace(charged(one), region=None)
-    Executor(MemoryEngine(), Noiseless(), teach=False).execute(other, everything)
+    Executor(MemoryEngine(), Noiseless(), teach=False, reading=nullcontext).execute(
+        other, everything
+    )
 
 
 def test_each_step_towards_a_relative_error_is_refused_if_not_charged_for(policy: Policy) -> None:
@@ -167,7 +172,9 @@ def test_each_step_towards_a_relative_error_is_refused_if_not_charged_for(policy
     steps = [replace(release.mechanism, epsilon=Fraction(part, 10), looks=2) for part in (1, 2)]
     plans = [replace(first, releases=(replace(release, mechanism=step),)) for step in steps]
     ledger, engine = MemoryLedger(BUDGET), Watched()
-    gradual = GradualExecutor(Executor(engine, Noiseless(), teach=False), plans)
+    gradual = GradualExecutor(
+        Executor(engine, Noiseless(), teach=False, reading=nullcontext), plans
+    )
     loss = replace(ComposedLoss.of(plans[1].loss), epsilon=Fraction(1, 10))
     tiny = Fraction(1, 10**40)
     smaller = ledger.charge(replace(loss, epsilon=loss.epsilon - tiny), first.region)

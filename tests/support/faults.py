@@ -339,6 +339,18 @@ ROWS = (
         [Change("session.gate:Gate.opens_on_tick", "self._timed", "False")],
         "session/test_gate.py::test_answers_from_rows_leave_a_session_on_a_tick",
     ),
+    Mutant(
+        "ticks without a secret delay",
+        "guessing from the time",
+        [Change("session.tick:_wait", "secrets.randbelow(_STEPS) / _STEPS * tick", "0.0")],
+        "session/test_tick.py::test_the_moment_is_a_function_of_the_time_and_a_secret",
+    ),
+    Mutant(
+        "an answer is kept when the work is done, before its tick",
+        "interrupts at a chosen moment",
+        [Change("session.gate:Gate.reading", "self._wait()", "pass")],
+        "session/test_interrupts.py::test_an_interrupt_at_every_step_leaves_the_same_state",
+    ),
 )  # fmt: skip
 
 STATEMENTS = (

@@ -1,7 +1,8 @@
 """dpdb with parts exchanged, for tests: `python -m tests.support.stubbed HOW [arguments]`.
 
 HOW is `noise` (the same noise every time), `endless` (an engine that never comes
-to an answer), `late` (imports that take a while, and then say what is to be done
+to an answer), `busy:SECONDS` (an engine that takes so long, and a tick of a
+minute), `late` (imports that take a while, and then say what is to be done
 at the end) or `modules:FILE` (write what is imported at the first prompt).
 """
 
@@ -51,6 +52,23 @@ def work_for_ever(*_: object) -> None:
         time.sleep(0.1)
 
 
+def keep_busy(seconds: float) -> None:
+    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
+    from dpdb.session import tick  # noqa: PLC0415
+
+    whole = MemoryEngine.exact
+
+    def exact(*arguments):
+        print("at work", file=sys.stderr, flush=True)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            pass
+        return whole(*arguments)
+
+    MemoryEngine.exact = exact
+    tick.TICK, tick._TICKS_TO_DROP = 60.0, 1e-6
+
+
 def record_modules(path: Path) -> None:
     from dpdb.interfaces.shell.preload import Preload  # noqa: PLC0415
 
@@ -73,8 +91,10 @@ if __name__ == "__main__":
         import_late()
     elif HOW.startswith("modules:"):
         record_modules(Path(HOW.partition(":")[2]))
+    elif HOW.startswith("busy:"):
+        keep_busy(float(HOW.partition(":")[2]))
     else:
         exchange()
-    from dpdb.interfaces.cli.main import main
+    from dpdb.__main__ import main
 
     raise SystemExit(main(sys.argv[2:]))
