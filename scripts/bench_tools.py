@@ -47,11 +47,11 @@ _PEOPLE = """
 """
 
 
-def _leave_at_once(_started: float) -> None:
-    """Answers leave on a tick of 10 ms. What is measured is the work until then."""
+def _leave_at_once(*_: object) -> None:
+    """Answers leave on a tick of 10 ms or more. What is measured is the work until then."""
 
 
-mock.patch.object(gate, "wait_for_tick", new=_leave_at_once).start()
+mock.patch.object(gate, "wait_to_leave", new=_leave_at_once).start()
 
 Act = Callable[[], object]
 Rows = Sequence[Sequence[object]]

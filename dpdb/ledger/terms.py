@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpdb.errors import LedgerError
-from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.policy.budget import Budget, Composition, Neighbors, Timing
 from dpdb.policy.catalog import (
     LONGEST_TEXT,
     Column,
@@ -50,6 +50,7 @@ def described(policy: Policy) -> TermTexts:
         "neighbors": str(policy.neighbors),
         "noise": policy.noise,
         "sample_key": policy.sample_key,
+        "timing": None if policy.timing is Timing.PLAIN else str(policy.timing),
         "unit": None if policy.unit == Policy.unit else policy.unit,
         "tables": {table.name: _described_table(table) for table in policy.tables},
     }  # fmt: skip
@@ -99,6 +100,7 @@ def check_session(terms: TermTexts, policy: Policy) -> None:
         (key, there, here)
         for key, there, here in _differences(terms, asked)
         if not (key in _LIMITS and Fraction(here) <= Fraction(there))
+        and not (key == "timing" and there is None)
     ]
     if not differing:
         return

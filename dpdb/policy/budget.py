@@ -23,6 +23,13 @@ class Neighbors(StrEnum):
     REPLACE = "replace"
 
 
+class Timing(StrEnum):
+    """When answers leave: on ticks, or after delays that make their moments private, too."""
+
+    PLAIN = "plain"
+    NOISY = "noisy"
+
+
 class Composition(StrEnum):
     """The composition theorems: how the losses of statements add up."""
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.policy.budget import Budget, Neighbors
+from dpdb.policy.budget import Budget, Neighbors, Timing
 from dpdb.policy.csv_format import CsvFormat
 from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.server_tables import ServerTable
@@ -252,6 +252,7 @@ class Policy:
     """Decides, with a hash, which rows count of a unit with more rows than its cap."""
     lasting: LastingBudget | None = None
     """The ledger that keeps what is spent; None where each session has a budget of its own."""
+    timing: Timing = Timing.PLAIN
     unit: str = "unit"
     """What a privacy unit is called in messages, such as customer."""
 

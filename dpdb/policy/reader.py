@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpdb.errors import PolicyError
-from dpdb.policy.budget import Neighbors
+from dpdb.policy.budget import Neighbors, Timing
 from dpdb.policy.budget_reader import BudgetReader
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, unpacked_name
@@ -68,7 +68,9 @@ class PolicyReader:
     def policy(self, document: dict[str, Any]) -> Policy:
         self.text.check_keys(document, ("budget", "privacy", "tables"), ())
         privacy = self.text.section(document, "privacy", ())
-        self.text.check_keys(privacy, ("neighbors", "noise", "sample_key", "unit"), ("privacy",))
+        self.text.check_keys(
+            privacy, ("neighbors", "noise", "sample_key", "timing", "unit"), ("privacy",)
+        )
         tables = self.text.section(document, "tables", ())
         if not tables:
             raise PolicyError(f"{self.text.path.name}: no [tables.NAME] section")
@@ -85,6 +87,7 @@ class PolicyReader:
             noise=self.text.one_of(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
             sample_key=self._text_at(privacy, "sample_key", ""),
             lasting=budget.lasting(),
+            timing=Timing(self.text.one_of(privacy, ("privacy", "timing"), list(Timing), "plain")),
             unit=self._text_at(privacy, "unit", "unit") or "unit",
         )
 

@@ -95,11 +95,17 @@ class _Part:
     """The indices of its releases in the joint plan."""
     answered: bool = False
 
-    def purchase(self, ledger: Ledger, open_executor: OpenExecutor) -> Purchase:
-        """What answers the query. The first of those drawn together is charged for all of them."""
+    def purchase(
+        self, ledger: Ledger, open_executor: OpenExecutor, check: Callable[[], None]
+    ) -> Purchase:
+        """What answers the query. The first of those drawn together is charged for all of them.
+
+        `check` refuses what would look at rows, before the charge.
+        """
         joint, price = self.joint, FREE
         notes: tuple[str, ...] = ()
         if joint.result is None:
+            check()
             receipt = ledger.charge(joint.plan.composed_loss, joint.plan.region, joint.statements)
             joint.result = open_executor().execute(joint.plan, receipt)
             price = receipt.price
@@ -121,7 +127,11 @@ class Batches:
     _parts: dict[Query, _Part] = field(default_factory=dict, repr=False)
 
     def answer(
-        self, query: Query, ledger: Ledger, open_executor: OpenExecutor
+        self,
+        query: Query,
+        ledger: Ledger,
+        open_executor: OpenExecutor,
+        check: Callable[[], None],
     ) -> tuple[Plan, Purchase, bool] | None:
         """The plan of a query as a part of a joint one, what answers it, and whether it repeats.
 
@@ -131,7 +141,7 @@ class Batches:
         if part is None:
             return None
         repeat, plan = part.answered, replace(part.plan, outputs=query.outputs)
-        return plan, part.purchase(ledger, open_executor), repeat
+        return plan, part.purchase(ledger, open_executor, check), repeat
 
     def plan(
         self, batch: Sequence[Asked], rows: RowCount, is_answered: Callable[[Query], bool]

@@ -32,14 +32,21 @@ SETTING_COLUMNS = ("setting", "value", "meaning")
 
 
 def listing(
-    statement: Listed, policy: Policy, ledger: Ledger, settings: Settings, *, teach: bool
+    statement: Listed,
+    policy: Policy,
+    ledger: Ledger,
+    settings: Settings,
+    limits: tuple[QueryLimit, ...],
+    *,
+    teach: bool,
 ) -> tuple[tuple[str, ...], CellRows]:
-    """The columns and the rows that a statement lists."""
+    """The columns and the rows that a statement lists; `limits` hold besides the ledger's."""
     match statement:
         case ShowBudget():
             balance = ledger.balance
             share = balance.share.epsilon if settings.epsilon is None else settings.epsilon
-            return BUDGET_COLUMNS, budget_rows(balance, share, ledger.query_limits)
+            limits = (*ledger.query_limits, *limits)
+            return BUDGET_COLUMNS, budget_rows(balance, share, limits)
         case ShowHistory():
             return HISTORY_COLUMNS, _history_rows(ledger.history())
         case ShowTables():

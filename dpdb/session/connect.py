@@ -15,6 +15,7 @@ from dpdb.policy.budget import (
     Budget,
     Composition,
     Neighbors,
+    Timing,
     valid_budget,
     valid_delta,
     valid_epsilon,
@@ -43,6 +44,7 @@ def connect(
     queries: int | None = None,
     composition: str | None = None,
     neighbors: str | None = None,
+    timing: str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     separator: str | None = None,
     encoding: str | None = None,
@@ -74,6 +76,7 @@ def connect(
         queries=queries,
         composition=composition,
         neighbors=neighbors,
+        timing=timing,
         bounds=bounds,
         separator=separator,
         encoding=encoding,
@@ -90,6 +93,7 @@ def policy_of(
     queries: int | None = None,
     composition: str | None = None,
     neighbors: str | None = None,
+    timing: str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     separator: str | None = None,
     encoding: str | None = None,
@@ -114,7 +118,8 @@ def policy_of(
         else _one_of("composition", Composition, composition),
     )
     relation = policy.neighbors if neighbors is None else _one_of("neighbors", Neighbors, neighbors)
-    policy = replace(policy, budget=valid_budget(budget), neighbors=relation)
+    moments = policy.timing if timing is None else _one_of("timing", Timing, timing)
+    policy = replace(policy, budget=valid_budget(budget), neighbors=relation, timing=moments)
     if ledger is not None:
         policy = replace(policy, lasting=_lasting(policy, Path(ledger)))
     return _check_files(with_bounds(policy, _exact_bounds(bounds or {})))
@@ -202,6 +207,7 @@ _ALIKE = {
     "lasting": "the budget that they name",
     "neighbors": "their neighbours",
     "noise": "their noise",
+    "timing": "the moments of their answers",
 }
 """What policies must say alike of a session, and what messages call it."""
 

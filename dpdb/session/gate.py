@@ -27,7 +27,8 @@ from types import FrameType
 
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, Place, reportable
-from dpdb.session.tick import wait_for_tick, wait_to_drop
+from dpdb.ledger.protocol import QueryLimit
+from dpdb.session.tick import Leaving, Moments, wait_to_drop, wait_to_leave
 
 _ONE_INTERRUPT = 1.0
 """The seconds in which interrupts are taken for one."""
@@ -36,22 +37,36 @@ _ONE_INTERRUPT = 1.0
 class Gate:
     """Lets one statement into a session at a time, and its answer or its error out."""
 
-    def __init__(self, *, timed: bool) -> None:
+    def __init__(self, moments: Moments, *, timed: bool) -> None:
         self._timed = timed
+        self._moments = moments
         self._lock = Lock()
         self._interrupts = _Interrupts()
         self._started = 0.0
-        self._reads = False
-        """Whether rows have been looked at since the statement began, or since the last tick."""
+        self._leaving: Leaving | None = None
+        """When the statement leaves, if rows were looked at since it began, or since its tick."""
         self._unit_seconds = 0.0
         """The most seconds that one unit's rows can have added since then."""
 
+    @property
+    def limits(self) -> tuple[QueryLimit, ...]:
+        """The limits on answers for which rows are looked at, besides the budget's."""
+        return self._moments.limits if self._timed else ()
+
+    def check(self) -> None:
+        """Refuse a statement for which rows are looked at, where too many were."""
+        if self._timed and self._leaving is None:
+            self._moments.check()
+
     def opens_on_tick(self, unit_seconds: float = 0.0) -> None:
         """From here on the time of the statement may depend on rows, so it leaves on a tick."""
-        if self._timed:
+        if not self._timed:
+            return
+        if self._leaving is None:
+            leaving = self._moments.drawn()
             self._interrupts.hold()
-            self._reads = True
-            self._unit_seconds += unit_seconds
+            self._leaving = leaving
+        self._unit_seconds += unit_seconds
 
     @contextmanager
     def reading(self, unit_seconds: float) -> Iterator[None]:
@@ -71,13 +86,13 @@ class Gate:
         """
         started = time.monotonic()
         with self._lock, self._interrupts:
-            self._started, self._reads, self._unit_seconds = started, False, 0.0
+            self._started, self._leaving, self._unit_seconds = started, None, 0.0
             try:
                 return self._left(text, execute)
             except Exception:
                 raise
             except BaseException as interrupt:
-                if not self._reads:
+                if self._leaving is None:
                     raise
                 # Its traceback, and the error that it came in, would tell where the work was.
                 dropped = interrupt.with_traceback(None)
@@ -101,10 +116,10 @@ class Gate:
 
     def _wait(self) -> None:
         """Wait for a tick if rows were looked at; from then on the statement is not interrupted."""
-        if self._reads:
-            wait_for_tick(self._started, self._unit_seconds)
+        if self._leaving is not None:
+            wait_to_leave(self._started, self._leaving, self._unit_seconds)
             self._interrupts.ignore()
-            self._reads, self._unit_seconds = False, 0.0
+            self._leaving, self._unit_seconds = None, 0.0
 
 
 class _Interrupts:

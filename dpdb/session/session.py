@@ -14,7 +14,7 @@ from dpdb.errors import Unsupported, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
-from dpdb.policy.budget import valid_budget
+from dpdb.policy.budget import Timing, valid_budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
@@ -28,6 +28,7 @@ from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
 from dpdb.session.settings import Settings
+from dpdb.session.tick import Moments, NoisyMoments, Ticks
 from dpdb.session.unprotected import UnprotectedAnswers
 from dpdb.sql.statements import Assign, Select, statement
 
@@ -84,7 +85,10 @@ class Session:
         facts = PublicFacts(ledger.pinned, exact)
         self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
         # Where noise can be foretold the time of an answer tells nothing more.
-        self._gate = Gate(timed=noise is None and not teach)
+        moments: Moments = Ticks()
+        if policy.timing is Timing.NOISY:
+            moments = NoisyMoments(policy.budget.queries, drawn)
+        self._gate = Gate(moments, timed=noise is None and not teach)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         store = self._ledger.store if self._noise.private else None
@@ -173,7 +177,8 @@ class Session:
                 return self._assign(text, assign)
             case listed:
                 known, ledger = self._known, self._ledger
-                rows = listing(listed, known, ledger, self.settings, teach=self.teach)
+                limits, teach = self._gate.limits, self.teach
+                rows = listing(listed, known, ledger, self.settings, limits, teach=teach)
                 return self._shown(text, *rows)
 
     @property
@@ -243,7 +248,9 @@ class Session:
 
         if self._batches is not None and not self.settings.repeats_are_paid:
             ledger = self._ledger.recording(text)
-            bought = self._batches.answer(query, ledger, lambda: self._executor(()))
+            bought = self._batches.answer(
+                query, ledger, lambda: self._executor(()), self._gate.check
+            )
             if bought is not None:
                 return self._answer(text, *bought)
         chosen, options = self._plans(query, self._rows), query.options
@@ -257,6 +264,7 @@ class Session:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
         shelf = self._shelf(chosen)
+        self._gate.check()
         *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
         released_answers.keep(query, chosen, purchase, self._memory)
         return self._answer(text, plans[purchase.step], purchase)

@@ -81,7 +81,7 @@ class Steps:
 
     def __enter__(self) -> Steps:
         self.patch = pytest.MonkeyPatch()
-        exact, waits = MemoryEngine.exact, gate.wait_for_tick
+        exact, waits = MemoryEngine.exact, gate.wait_to_leave
 
         def working(*arguments: Any) -> Any:
             self.read, self.began = True, self.began or self.calls
@@ -97,7 +97,7 @@ class Steps:
             self.left = True
 
         self.patch.setattr(MemoryEngine, "exact", working)
-        self.patch.setattr(gate, "wait_for_tick", waiting)
+        self.patch.setattr(gate, "wait_to_leave", waiting)
         sys.setprofile(self._called)
         return self
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dpdb.session import tick
-from dpdb.session.tick import wait_for_tick
+from dpdb.session.tick import Ticks, wait_to_leave
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_answers_leave_on_a_tick(
     left = set()
     for _ in range(20):
         clock[:] = [taken]
-        wait_for_tick(100.0, unit)
+        wait_to_leave(100.0, Ticks().drawn(), unit)
         assert taken <= clock[0] <= taken + 2 * length / 1000
         left.add(round(clock[0] * 1000))
         assert clock[0] * 1000 == pytest.approx(round(clock[0] * 1000))
@@ -48,7 +48,7 @@ def test_the_moment_is_a_function_of_the_time_and_a_secret(
             share = number / steps
             monkeypatch.setattr(tick.secrets, "randbelow", lambda most, s=share: int(s * most))
             clock[:] = [taken]
-            wait_for_tick(100.0, 0.001)
+            wait_to_leave(100.0, Ticks().drawn(), 0.001)
             moments.append(round(clock[0] * 100))
     short, long = moments[:steps], moments[steps:]
     told = sum(abs(short.count(each) - long.count(each)) for each in set(moments)) / 2

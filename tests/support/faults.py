@@ -342,7 +342,7 @@ ROWS = (
     Mutant(
         "ticks without a secret delay",
         "guessing from the time",
-        [Change("session.tick:_wait", "secrets.randbelow(_STEPS) / _STEPS * tick", "0.0")],
+        [Change("session.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
         "session/test_tick.py::test_the_moment_is_a_function_of_the_time_and_a_secret",
     ),
     Mutant(

@@ -12,7 +12,14 @@ from dpdb import __version__
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.policy.budget import LARGEST_QUERIES, Composition, Neighbors, valid_delta, valid_epsilon
+from dpdb.policy.budget import (
+    LARGEST_QUERIES,
+    Composition,
+    Neighbors,
+    Timing,
+    valid_delta,
+    valid_epsilon,
+)
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
 from dpdb.policy.server_tables import is_server_address
@@ -83,6 +90,8 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add("--composition", choices=[str(name) for name in Composition],
         help="the theorem by which queries add up; all but pure need delta")  # fmt: skip
     add("--neighbors", choices=[str(name) for name in Neighbors], help="what one row may change")
+    add("--timing", choices=[str(name) for name in Timing],
+        help="when answers leave: on ticks, or after delays that are private, too")  # fmt: skip
     add("--bounds", action="append", default=[], metavar="COL=LO:HI", type=_bounds,
         help="bounds of a column, from knowledge of the subject")  # fmt: skip
     add("--separator", type=separator, metavar="C",
@@ -204,6 +213,7 @@ def policy_for_arguments(options: argparse.Namespace) -> Policy:
             queries=options.queries,
             composition=options.composition,
             neighbors=options.neighbors,
+            timing=options.timing,
             bounds=dict(options.bounds),
             separator=options.separator,
             encoding=options.encoding,
