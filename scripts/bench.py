@@ -24,6 +24,7 @@ from pathlib import Path
 import bench_accuracy
 import bench_analysis
 import bench_loading
+import bench_moments
 import bench_server
 import bench_session
 import bench_small
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Section] = {
     "streams": lambda directory, given: bench_streams.run(directory, given.rows),
     "server": lambda directory, given: bench_server.run(directory, given.postgresql),
     "smartnoise": lambda directory, given: bench_smartnoise.run(directory, given.smartnoise),
+    "moments": lambda directory, _: bench_moments.run(directory),
     "accuracy": lambda directory, _: bench_accuracy.run(directory),
     "analysis": lambda directory, _: bench_analysis.run(directory),
 }
