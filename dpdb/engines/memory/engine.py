@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,13 +10,16 @@ import numpy as np
 from dpdb.engines.memory.held_rows import HeldRows
 from dpdb.engines.memory.keys import check_declarations, declared_of
 from dpdb.engines.memory.plan_rows import PlanRows
-from dpdb.engines.memory.unit_rows import MadeTable, UnitRows, in_pieces
+from dpdb.engines.memory.statistics import Statistics
+from dpdb.engines.memory.unit_rows import MadeTable, UnitRows, pieces, together
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, load_more
 from dpdb.plan.expressions import Slot
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Joined, Source
+from dpdb.plan.single_values import DistinctValue, single_value
+from dpdb.plan.statistics import Count, Histogram, Joint, Statistic, Tally, Total
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
@@ -46,16 +49,23 @@ class MemoryEngine(OpenEngine):
 
     @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
-        """The exact result of each of the plan's own releases, in order."""
-        statistics = self._rows_of(plan, slots).statistics(plan)
-        return tuple(
-            Exact(statistics.statistic(release.statistic)) for release in plan.exact_releases
-        )
+        """The exact result of each of the plan's own releases, in order.
+
+        Sums over pieces of the units add up. Otherwise the rows that count are put together first.
+        """
+        parts = self._pieces(plan, slots)
+        if not _adds_up(plan):
+            return _exact(plan, together([*parts]).statistics(plan))
+        sums = _exact(plan, next(parts).statistics(plan))
+        for part in parts:
+            own = _exact(plan, part.statistics(plan))
+            sums = tuple(_sum(*each) for each in zip(sums, own, strict=True))
+        return sums
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
         """The keys that are found in the data, with the number of units of each."""
-        return self._rows_of(plan, slots).key_counts(plan)
+        return together([*self._pieces(plan, slots)]).key_counts(plan)
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -69,12 +79,12 @@ class MemoryEngine(OpenEngine):
         passed = self._unit_rows("").passed(source, None, names)
         return passed.frame, len(passed)
 
-    def _rows_of(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
-        """The rows of a plan's table, with the columns that the plan reads."""
+    def _pieces(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
+        """The rows of a plan's table, with the columns that the plan reads, in one part or more."""
         table, rows = plan.table, self._unit_rows(plan.sample_key)
         if not table.public and isinstance(table, Joined | MadeTable):
-            return in_pieces(rows, plan, slots)
-        return rows.counted(plan, slots)
+            return pieces(rows, plan, slots)
+        return iter([rows.counted(plan, slots)])
 
     def _unit_rows(self, sample_key: str) -> UnitRows:
         """The rows of all units."""
@@ -93,3 +103,29 @@ class MemoryEngine(OpenEngine):
             loaded = load_more(source, before, names, self.progress, self.witness)
         self._tables[table.name] = loaded
         return loaded
+
+
+def _adds_up(plan: Plan) -> bool:
+    """Whether all statistics of a plan are sums over units."""
+    arguments = (estimate.aggregate.argument for estimate in plan.estimates)
+    if any(isinstance(single_value(argument), DistinctValue) for argument in arguments):
+        return False
+    return all(_is_sum(release.statistic) for release in plan.exact_releases)
+
+
+def _is_sum(statistic: Statistic) -> bool:
+    if isinstance(statistic, Joint):
+        return all(_is_sum(part.statistic) for part in statistic.parts)
+    return isinstance(statistic, Count | Histogram | Total | Tally)
+
+
+def _exact(plan: Plan, statistics: Statistics) -> tuple[Exact, ...]:
+    return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.exact_releases)
+
+
+def _sum(one: Exact, other: Exact) -> Exact:
+    """What two parts come to, in the representation that both have: it holds all rows."""
+    if isinstance(one.cells, np.ndarray) and isinstance(other.cells, np.ndarray):
+        return Exact(one.cells + other.cells)
+    counts = [np.asarray(own) + its for own, its in zip(one.cells, other.cells, strict=True)]
+    return Exact(counts)

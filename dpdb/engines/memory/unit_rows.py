@@ -2,8 +2,9 @@
 
 Every relation is unit-wise (see `plan.relations`): the rows that a SELECT within FROM makes of some
 units are those that it makes of their rows alone. So units are worked on in pieces, one after the
-other. What is made of a piece is dropped before the next one but for the rows that count in the
-end, of which a unit has no more than its cap. How many units are in a piece is public: it follows
+other. What is made of a piece is dropped before the next one: but for what adds up, such as counts
+and sums, or for the rows that count in the end, of which a unit has no more than its cap. How many
+units are in a piece is public: it follows
 from what one unit can have at most, and from PIECE. So the memory that is needed for what is made
 follows neither the number of units nor the rows of any of them.
 
@@ -14,7 +15,7 @@ should not be so for all texts of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -242,27 +243,28 @@ class UnitRows:
         return TableRows(columns, len(owners.numbers), None if table.public else owners)
 
 
-def in_pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
-    """The rows that count for a plan of a relation or a made table, worked out piece by piece."""
+def pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
+    """The rows that count for a plan of a relation or a made table: one piece after the other."""
     units, size = whole.units_of(plan.table), max(1, PIECE // unit_bytes(plan.table))
-    parts = []
     for first in range(0, max(units, 1), size):
         piece = range(first, min(first + size, units))
         # No name holds a piece, so that all but the rows that count is freed before the next.
-        parts.append(replace(whole, piece=piece, _made={}).counted(plan, slots))
+        yield replace(whole, piece=piece, _made={}).counted(plan, slots)
+
+
+def together(parts: Sequence[PlanRows]) -> PlanRows:
+    """The rows of all pieces, of which there is one at least."""
     if len(parts) == 1:
         return parts[0]
+    frames = [part.frame for part in parts]
     columns = {
-        name: one_after_the_other([part.frame.columns[name] for part in parts])
-        for name in plan.column_names
+        name: one_after_the_other([frame.columns[name] for frame in frames])
+        for name in frames[0].columns
     }
     owners = [part.owners for part in parts if part.owners is not None]
-    return PlanRows(
-        Frame(columns, slots),
-        sum(part.rows for part in parts),
-        None,
-        np.concatenate(owners) if owners else None,
-    )
+    rows = sum(part.rows for part in parts)
+    of_all = np.concatenate(owners) if owners else None
+    return PlanRows(replace(frames[0], columns=columns), rows, None, of_all)
 
 
 def unit_bytes(source: Source) -> int:

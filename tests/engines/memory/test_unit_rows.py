@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from dpdb.engines.memory import unit_rows
+from dpdb.engines.memory import engine, unit_rows
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.keys import NONE
 from dpdb.engines.memory.unit_rows import UnitRows, own_texts
@@ -155,6 +155,18 @@ def test_found_keys_are_the_same_whatever_the_pieces(
         found.append((counts.units.tolist(), keys))
     assert found[0] == found[1] == found[2]
     assert len(found[0][0]) >= 9
+
+
+@pytest.mark.parametrize("text", [STATEMENTS[0], STATEMENTS[2], STATEMENTS[5], STATEMENTS[14]])
+def test_of_what_adds_up_no_rows_are_kept(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Counts and sums of all units take the memory of one piece, and of the cells."""
+    text = text.replace(", MIN(o.x), MAX(o.x)", "")
+    expected = raw(text, shop, MemoryEngine(tables=shop.tables))
+    sizes(monkeypatch, 3)
+    monkeypatch.setattr(engine, "together", lambda _: pytest.fail("rows are put together"))
+    assert raw(text, shop, MemoryEngine(tables=shop.tables)) == expected
 
 
 def test_no_more_units_are_worked_on_at_once_than_a_piece_has(
