@@ -189,7 +189,7 @@ class AnswerRecord:
     @property
     def theorem(self) -> Theorem:
         """The theorem that pays for the answers so far; after EXPLAIN, that for one more."""
-        unpaid = self.plan if self.cost.queries else None
+        unpaid = None if self.cost == FREE else self.plan
         return self.balance.theorem(unpaid.composed_loss if unpaid else NO_LOSS)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import Lock
@@ -29,8 +29,9 @@ from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
 from dpdb.ledger.windows import renew_where_over
 from dpdb.plan.regions import Region
+from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
 LONGEST_STATEMENT = 1000
 """How many characters of a statement are recorded with its charge."""
@@ -124,13 +125,14 @@ class LastingLedger(Ledger, ReleaseStore):
         """What is left for the analyst in this session: nothing, where more is spent already."""
         with self._session.lock:
             state = self._read(self._last())
-            own = self._session.reader.own_loss(state, self.analyst)
+            own = self._own_loss(state)
             parts = self._balances(state, state.spent, own, self._session.queries)
         return replace(
             parts[-1],
             epsilon_left=max(min(part.epsilon_left for part in parts), Fraction(0)),
             delta_left=max(min(part.delta_left for part in parts), Fraction(0)),
             queries_left=max(parts[0].queries_left, 0),
+            own=parts[1] if len(parts) > 1 else None,
         )
 
     @property
@@ -150,12 +152,26 @@ class LastingLedger(Ledger, ReleaseStore):
         with self._session.lock:
             number = self.book.last().entry.latest.get(self.analyst)
             while number is not None and len(records) < LONGEST_HISTORY:
-                entry = self.book.at(number).entry
+                entry, before = self.book.at(number).entry, self.book.at(number - 1).entry
                 if isinstance(entry.event, Charge):
-                    own = entry.event.own_part
-                    records.append(Recorded(entry.time, entry.event.statement, own))
-                number = self.book.at(number - 1).entry.latest.get(self.analyst)
+                    price = self._price_of(entry, entry.event, before)
+                    records.append(Recorded(entry.time, entry.event.statement, price))
+                number = before.latest.get(self.analyst)
         return tuple(records[::-1])
+
+    def _price_of(self, entry: Entry, charge: Charge, before: Entry) -> Price:
+        """What a charge of the analyst took of the account that it was told of."""
+        limits = decision_of(self.book, entry).limits
+        budget = self._limited(limits)
+        if limits is None:
+            return price_between(
+                Balance.after(budget, before.totals.loss, before.totals.queries),
+                Balance.after(budget, entry.totals.loss, entry.totals.queries),
+            )
+        spent = self._session.reader.own_loss(before, decision_of(self.book, entry), self.analyst)
+        return price_between(
+            Balance.after(budget, spent), Balance.after(budget, charge.own, charge.queries)
+        )
 
     def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
         """As the protocol says; raises LedgerError where a value was changed."""
@@ -190,7 +206,7 @@ class LastingLedger(Ledger, ReleaseStore):
             made.append(change)
             entry = self._entry(last.entry, change)
             # The session has asked, whatever fails or interrupts it from here on.
-            self._session.queries += queries
+            self._session.queries += change.charge.queries
             return entry
 
         with self._session.lock:
@@ -225,15 +241,29 @@ class LastingLedger(Ledger, ReleaseStore):
         self._session.allowed = decision
         return state
 
+    def _own_loss(self, state: State) -> ComposedLoss:
+        """What the analyst's own statements add up to."""
+        return self._session.reader.own_loss(state.head.entry, state.decision, self.analyst)
+
+    def _limited(self, limits: Mapping[str, Fraction] | None) -> Budget:
+        """The session's budget, or the analyst's part of it where there are limits."""
+        budget = self.policy.budget
+        if limits is None:
+            return budget
+        most = limits.get(self.analyst, budget.epsilon)
+        return replace(budget, epsilon=min(most, budget.epsilon))
+
     def _change(
         self, state: State, loss: ComposedLoss, region: Region | None, queries: int
     ) -> _Change:
         """What a charge would change, whether it is covered or not."""
         loss, spent = loss.shortened(), state.spent
+        if state.decision.limits is not None and self._shown not in (None, NO_LOSS):
+            queries = 1  # nothing is asked of the data, but it is of the analyst's own account
         told = region_text.written(region, self.policy.tables)
         group = None if told is None else spent.group_for(region)
         after = spent.after(loss, region, queries, group)
-        own = self._session.reader.own_loss(state, self.analyst)
+        own = self._own_loss(state)
         shown = None if self._shown is None else self._shown.shortened()
         own_after = (own + (loss if shown is None else shown)).shortened()
         charge = Charge(self._statement, loss, queries, told, group, own_after, shown)
@@ -264,8 +294,7 @@ class LastingLedger(Ledger, ReleaseStore):
         whole = Balance.after(budget, spent.sums, asked)
         if limits is None:
             return (whole,)
-        limited = replace(budget, epsilon=min(limits[self.analyst], budget.epsilon))
-        return whole, Balance.after(limited, own, asked)
+        return whole, Balance.after(self._limited(limits), own, asked)
 
     def _entry(self, last: Entry, change: _Change) -> Entry:
         number, now = last.number + 1, int(time.time())

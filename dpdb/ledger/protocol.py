@@ -68,6 +68,12 @@ class Balance:
     queries_left: int
     sums: ComposedLoss = NO_LOSS
     """What the composition theorems need to know of the statements so far."""
+    own: Balance | None = None
+    """The account of an analyst with a limit, whose budget and sums these are.
+
+    What is left is then the lesser of what is left of that limit and of the whole budget. None
+    where the asker has no limit.
+    """
 
     @classmethod
     def after(cls, budget: Budget, sums: ComposedLoss = NO_LOSS, queries: int = 0) -> Balance:
@@ -80,6 +86,23 @@ class Balance:
             budget.queries - queries,
             sums,
         )
+
+    @property
+    def epsilon_spent(self) -> Fraction:
+        """The ε that is spent: of a limit of one's own, by oneself alone."""
+        account = self.own or self
+        return account.budget.epsilon - account.epsilon_left
+
+    @property
+    def delta_spent(self) -> Fraction:
+        """The δ that is spent: of a limit of one's own, by oneself alone."""
+        account = self.own or self
+        return account.budget.delta - account.delta_left
+
+    @property
+    def is_short_of_own(self) -> bool:
+        """Whether the whole budget has less ε left than the asker's own limit."""
+        return self.own is not None and self.epsilon_left < self.own.epsilon_left
 
     @property
     def shares(self) -> tuple[BudgetShare, ...]:
@@ -125,7 +148,8 @@ class Recorded:
     time: int
     """In seconds since 1970."""
     statement: str
-    loss: ComposedLoss
+    price: Price
+    """By how much it made the asker's account grow: the limit, or else the whole budget."""
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,10 @@ class StateReader:
         assert self._state is not None
         self._state = replace(self._state, head=head, spent=spent)
 
-    def own_loss(self, state: State, analyst: str) -> ComposedLoss:
-        """What the analyst's own statements add up to since the budget began."""
-        number = state.head.entry.latest.get(analyst, -1)
-        if number < state.decision.since:
+    def own_loss(self, last: Entry, decision: Decision, analyst: str) -> ComposedLoss:
+        """What the analyst's statements up to an entry add up to, since the budget began."""
+        number = last.latest.get(analyst, -1)
+        if number < decision.since:
             return NO_LOSS
         event = self.book.at(number).entry.event
         if not isinstance(event, Charge):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -61,8 +61,9 @@ def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit])
     """Total, spent and left of the budget, and the session's ε by each composition theorem."""
     budget, delta = balance.budget, balance.budget.delta
     rows: list[tuple[Cell, ...]] = [
-        _amount("epsilon", budget.epsilon, balance.epsilon_left),
-        _amount("delta", delta, balance.delta_left),
+        _amount("epsilon", budget.epsilon, balance.epsilon_spent, balance.epsilon_left),
+        *_accounts(balance),
+        _amount("delta", delta, balance.delta_spent, balance.delta_left),
         *map(_queries, limits),
         ("epsilon per query", float(share), None, None),
     ]
@@ -98,7 +99,7 @@ def _history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
             "the budget of a session keeps no history", hint=".history lists what was typed"
         )
     return tuple(
-        (utc_time(one.time), one.statement, float(one.loss.epsilon), float(one.loss.delta))
+        (utc_time(one.time), one.statement, float(one.price.epsilon), float(one.price.delta))
         for one in history
     )
 
@@ -131,5 +132,14 @@ def _queries(limit: QueryLimit) -> tuple[Cell, ...]:
     return limit.name, limit.most, limit.asked, left
 
 
-def _amount(name: str, total: Fraction, left: Fraction) -> tuple[Cell, ...]:
-    return name, float(total), float(total - left), float(left)
+def _amount(name: str, total: Fraction, spent: Fraction, left: Fraction) -> tuple[Cell, ...]:
+    return name, float(total), float(spent), float(left)
+
+
+def _accounts(balance: Balance) -> Iterator[tuple[Cell, ...]]:
+    """Of whose account an analyst with a limit is shown ε: what is left is the lesser of two."""
+    if balance.own is not None:
+        left = max(balance.own.epsilon_left, Fraction(0))
+        yield "epsilon of your own limit", float(balance.own.budget.epsilon), None, float(left)
+        if balance.is_short_of_own:
+            yield "epsilon of the whole budget", None, None, float(balance.epsilon_left)

@@ -12,6 +12,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InternalError
+from dpdb.ledger.protocol import FREE
 from dpdb.plan.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.expressions import Expr
 from dpdb.plan.recall import may_serve
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
     from dpdb.answers.estimates import Draws
     from dpdb.ledger.kept import ReleaseStore
-    from dpdb.ledger.protocol import Balance
+    from dpdb.ledger.protocol import Balance, Ledger, Price
     from dpdb.plan.lowering import RowCount
     from dpdb.plan.plan import Plan, ReleasedGroup
-    from dpdb.plan.query import Query
+    from dpdb.plan.query import Options, Query
     from dpdb.plan.relations import Source
     from dpdb.policy.catalog import Column, Policy, Table
     from dpdb.session.purchases import Purchase
@@ -44,13 +45,22 @@ class Chosen:
     """What the query is known by: the identity of its plans, as if it were new."""
     before: Purchase | None = None
     """What the same query was answered with."""
-    is_new_to_asker: bool = False
-    """Whether the answer follows from what others were told, which the asker was not."""
+    new_to_asker: Plans | None = None
+    """Where the answer follows from what others were told: the plans that EXPLAIN shows.
+
+    An analyst with a limit is shown those of an answer that nobody was told, at the same price, and
+    so does not learn from EXPLAIN what others have asked.
+    """
 
     @property
     def is_free(self) -> bool:
         """Whether the answer was paid for, or follows from what was."""
-        return self.before is not None or (self.plans[-1].follows and not self.is_new_to_asker)
+        return self.before is not None or (self.plans[-1].follows and self.new_to_asker is None)
+
+    @property
+    def explained(self) -> Plan:
+        """The plan that EXPLAIN shows."""
+        return (self.new_to_asker or self.plans)[-1]
 
 
 MOST_GROUPS = 64
@@ -110,28 +120,28 @@ class Memory:
         possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)
         chosen = next(free, None) or best_plans(possible, balance)
-        if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
-            for group in self._told_to_others(query):
-                for place, plans in enumerate(recalling((*own, group))):
-                    if plans[-1].follows and self._is_covered(plans[-1], balance):
-                        return Chosen(plans, keys[place], is_new_to_asker=True)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
+        if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
+            limited = balance.own is not None
+            for group in self._told_to_others(query, chosen[-1] if limited else None):
+                for at, plans in enumerate(recalling((*own, group))):
+                    if plans[-1].follows:
+                        shown = chosen if limited else plans
+                        return Chosen(plans, keys[at], new_to_asker=shown)
         return Chosen(chosen, keys[place])
 
-    def _told_to_others(self, query: Query) -> tuple[ReleasedGroup, ...]:
-        """The latest groups over a query's rows and cells that others were told."""
+    def _told_to_others(self, query: Query, plan: Plan | None) -> tuple[ReleasedGroup, ...]:
+        """The latest groups over a query's rows and cells that others were told.
+
+        Where a plan is given they are those alone that are what it would draw, so that its price
+        and its noise are those of an answer that nobody was told.
+        """
         if query.subqueries:
             return ()
-        known = self._others.get(_scope(query), {}).get(query.keys, {})
-        return tuple(islice(reversed(known), MOST_OTHERS))
-
-    def _is_covered(self, plan: Plan, balance: Balance) -> bool:
-        """Whether the asker can pay for the groups of a plan that others alone were told.
-
-        Each is shown at its full ε, which can be more than the query asks for.
-        """
-        new = self.shared(plan).new_to_asker
-        return new.epsilon <= balance.epsilon_left and new.delta <= balance.delta_left
+        known = reversed(self._others.get(_scope(query), {}).get(query.keys, {}))
+        if plan is not None:
+            known = (g for g in known if g.releases == plan.fresh and g.loss == plan.loss)
+        return tuple(islice(known, MOST_OTHERS))
 
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
@@ -288,3 +298,16 @@ class Shelf:
     def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
         """As `purchases.Keeping` says."""
         return self.memory.keep(self.chosen, purchase, shared)
+
+    def price(self, options: Options, ledger: Ledger) -> Price:
+        """The price of the chosen plans, which is what is charged for them.
+
+        Of an answer with a relative error it is the price of the last of its plans, by itself and
+        on all rows: the most that its steps take.
+        """
+        plan = self.chosen.plans[-1]
+        if plan.settled or self.chosen.is_free:
+            return FREE
+        if options.relative_error is not None:
+            return ledger.price(plan.composed_loss, None)
+        return self.shared(plan).price(ledger)

@@ -77,7 +77,7 @@ def purchases(
         return
     (plan,) = plans
     charged = shared = keeping.shared(plan)
-    receipt = shared.ledger(ledger).charge(shared.loss, shared.region, shared.queries)
+    receipt = shared.charge(ledger)
     executor = open_executor()
     while True:
         result = executor.execute(plan, receipt, shared)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, Detail, columns_of
 from dpdb.errors import Unsupported, printable
-from dpdb.ledger.protocol import FREE, Balance, Price
+from dpdb.ledger.protocol import Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
 from dpdb.policy.budget import Timing, valid_budget
@@ -289,12 +289,8 @@ class Session:
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         chosen = self._plans(query, rows)
-        planned, relative = chosen.plans[-1], query.options.relative_error is not None
-        free, region = planned.settled or chosen.is_free, None if relative else planned.region
-        shared = self._shelf(chosen).shared(planned)
-        ledger = shared.ledger(self._ledger)
-        price = FREE if free else ledger.price(shared.loss, region, shared.queries)
-        answer = explained(text, planned, query.options, price, self.balance)
+        price = self._shelf(chosen).price(query.options, self._ledger)
+        answer = explained(text, chosen.explained, query.options, price, self.balance)
         return replace(answer, repeat=chosen.is_free, private=self._private)
 
     def _shown(

@@ -21,7 +21,7 @@ from dpdb.privacy.levels import Step, step_to
 from dpdb.privacy.mechanisms import Laplace
 
 if TYPE_CHECKING:
-    from dpdb.ledger.protocol import Ledger
+    from dpdb.ledger.protocol import Ledger, Price, Receipt
     from dpdb.plan.regions import Region
     from dpdb.vectors.vector import Array
 
@@ -95,6 +95,14 @@ class Shared:
     def ledger(self, ledger: Ledger) -> Ledger:
         """The ledger that knows what is shown to the asker, where that is not what is charged."""
         return ledger.showing(self.own_loss) if self._was_told else ledger
+
+    def price(self, ledger: Ledger) -> Price:
+        """What `charge` takes for it."""
+        return self.ledger(ledger).price(self.loss, self.region, self.queries)
+
+    def charge(self, ledger: Ledger) -> Receipt:
+        """Take the price; raises BudgetExceeded."""
+        return self.ledger(ledger).charge(self.loss, self.region, self.queries)
 
     @property
     def needs_data(self) -> bool:

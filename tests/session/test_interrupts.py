@@ -119,7 +119,7 @@ def state(session: Session, text: str, path: Path | None) -> tuple[object, ...]:
     kept = () if path is None else len([*book_of(path).walk_kept(pinned(session))])
     explained = session.execute(f"EXPLAIN {text}")
     limits = session.execute("SHOW BUDGET").rows
-    history = [(each.statement, each.loss) for each in session._ledger.history()] if path else []
+    history = [(each.statement, each.price) for each in session._ledger.history()] if path else []
     return explained.cost, explained.repeat, session.balance, limits, history[-4:], kept
 
 

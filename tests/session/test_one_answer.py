@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import BudgetExceeded, InternalError
+from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.ledger.entries import Charge
 from dpdb.plan.increments import further_loss
+from dpdb.policy.numbers import decimal
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
@@ -67,6 +72,21 @@ def asked(shop: Path, analyst: str, epsilon: object, text: str) -> Any:
     answer = own.execute(full)
     assert explained.cost == answer.cost
     return answer
+
+
+def query(options: str, text: str) -> str:
+    """A query with options."""
+    return f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {text}"
+
+
+def ask(own_session: Session, options: str, text: str) -> Any:
+    """The answer to a query with options."""
+    return own_session.execute(query(options, text))
+
+
+def told_by(answer: Any) -> str:
+    """All that is shown of an answer: as JSON, below it, as a tree and at the prompt."""
+    return "\n".join((as_json(answer), footer(answer), tree(answer, {}, 100), price_text(answer)))
 
 
 def spent(shop: Path) -> Fraction:
@@ -166,12 +186,92 @@ def test_other_releases_are_drawn_for_each(shop: Path, options: str, text: str, 
 
 
 def test_what_others_were_told_answers_other_questions(shop: Path) -> None:
-    """The sum is read from the average's vector: the data pay nothing, bob all that he sees."""
+    """Where analysts have limits it does not: the price would tell what others have asked."""
     asked(shop, "alice", 3, "AVG(a) FROM t")
     told = asked(shop, "bob", 1, "SUM(a) FROM t")
-    assert (spent(shop), own(shop, "bob"), told.repeat) == (3, 3, False)
-    assert asked(shop, "alice", 1, "SUM(a) FROM t").rows == told.rows
-    assert asked(shop, "bob", 2, "AVG(a) FROM t").repeat
+    assert (spent(shop), own(shop, "bob"), told.repeat) == (4, 1, False)
+    path = without_limits(shop)
+    asked(path, "dora", 3, "AVG(a) FROM t")
+    told = asked(path, "emil", 1, "SUM(a) FROM t")
+    assert (spent(path), told.cost.epsilon, told.repeat) == (3, 0, False)
+    assert asked(path, "dora", 1, "SUM(a) FROM t").rows == told.rows
+    assert asked(path, "emil", 2, "AVG(a) FROM t").repeat
+
+
+LOOKS = [
+    "epsilon = 2", "epsilon = 1", "epsilon = 3",
+    "epsilon = 2, mechanism = 'gaussian', delta = 1e-8",
+    "epsilon = 1, mechanism = 'gaussian', delta = 1e-8",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("composition", ["pure", "zcdp"])
+@pytest.mark.parametrize("options", LOOKS)
+@pytest.mark.parametrize("told", ["COUNT(*)", "AVG(a)", "SUM(a), COUNT(a)"])
+def test_explain_tells_nobody_what_others_have_bought(
+    shop: Path, told: str, options: str, composition: str
+) -> None:
+    """Words and numbers are those of another constant, which nobody has asked for."""
+    shop.write_text(
+        POLICY.replace("\n[budget.an", f"\ncomposition = '{composition}'\n[budget.an", 1)
+    )
+    custodian.accept(read_policy(shop), "another theorem", fresh=False)
+    gaussian = options if "gaussian" in options else "epsilon = 2"
+    for each in ("epsilon = 2", gaussian):
+        ask(session(shop, "alice"), each, f"{told} FROM t WHERE a * a > 13")
+    looks = [
+        told_by(
+            session(shop, "bob").execute(f"EXPLAIN {query(options, wanted)} WHERE a * a > {number}")
+        )
+        for wanted in (f"{told} FROM t", "SUM(a) FROM t")
+        for number in (13, 14)
+    ]
+    for bought, new in zip(looks[::2], looks[1::2], strict=True):
+        assert bought.replace("a > 13", "a > 14") == new
+        assert "would cost ε" in bought
+        assert "nothing" not in bought
+
+
+@pytest.mark.parametrize("options", LOOKS)
+@pytest.mark.parametrize("told", ["COUNT(*)", "AVG(a)"])
+def test_what_is_told_is_what_a_limit_pays(shop: Path, told: str, options: str) -> None:
+    """The words are those of the asker's own price, and a query is counted."""
+    for each in LOOKS:
+        ask(session(shop, "alice"), each, f"{told} FROM t")
+    own_session = session(shop, "bob")
+    before, text = own_session.balance, query(options, f"{told} FROM t")
+    explained, quote = own_session.execute(f"EXPLAIN {text}"), own_session.quote(text)
+    answer = own_session.execute(text)
+    assert explained.cost == quote.cost == answer.cost
+    assert answer.cost.epsilon == before.epsilon_left - own_session.balance.epsilon_left > 0
+    assert answer.cost.queries == 1 == before.queries_left - own_session.balance.queries_left
+    assert f"would cost ε {decimal(answer.cost.epsilon)}" in footer(explained)
+    assert price_text(quote).startswith(f" costs ε {decimal(answer.cost.epsilon)}")
+    assert f"\nspent ε {decimal(answer.cost.epsilon)}" in footer(answer)
+    [row] = own_session.execute("SHOW HISTORY").rows
+    assert row[2:] == (float(answer.cost.epsilon), float(answer.cost.delta))
+
+
+def test_an_analyst_has_spent_what_the_analyst_has_asked(shop: Path) -> None:
+    """What is left is the lesser of the analyst's own and the whole, and that is said."""
+    asked(shop, "alice", 50, COUNT)
+    for number in range(4):
+        asked(shop, "bob", 12, f"COUNT(*) FROM t WHERE a * a > {number}")
+    rows = {row[0]: row[1:] for row in session(shop, "carol").execute("SHOW BUDGET").rows}
+    assert rows["epsilon"] == (1, 0, 1)
+    assert rows["epsilon of your own limit"] == (1, None, 1)
+    assert "epsilon of the whole budget" not in rows
+    own_session = session(shop, "bob")
+    rows = {row[0]: row[1:] for row in own_session.execute("SHOW BUDGET").rows}
+    assert rows["epsilon"] == (50, 48, 2)
+    assert "epsilon of the whole budget" not in rows
+    asked(shop, "carol", "0.5", f"{COUNT} WHERE a * a > 9")
+    rows = {row[0]: row[1:] for row in own_session.execute("SHOW BUDGET").rows}
+    assert rows["epsilon"] == (50, 48, 1.5)
+    assert rows["epsilon of your own limit"] == (50, None, 2)
+    assert rows["epsilon of the whole budget"] == (None, None, 1.5)
+    explained = footer(own_session.execute(f"EXPLAIN SELECT {COUNT} WHERE a > 8"))
+    assert "left: ε 1.5 of 50 (all that is left of the whole budget)" in explained
 
 
 def test_what_is_told_at_a_finer_level_than_the_limit_is_not_shown(shop: Path) -> None:
@@ -217,7 +317,7 @@ def test_other_sources_of_noise_have_no_series(shop: Path) -> None:
         own_session = Session(read_policy(shop), noise=SystemNoise(), analyst=analyst)
         own_session.execute(f"SET epsilon = {epsilon}")
         own_session.execute(f"SELECT {COUNT}")
-    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (5, 2, 5)
+    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (6, 2, 4)
 
 
 def test_fresh_noise_begins_another_series(shop: Path) -> None:
@@ -282,11 +382,17 @@ def test_what_comes_of_another_series_meanwhile_is_not_shown_unpaid(
     assert own(shop, "alice") == 2
 
 
-def test_without_limits_the_answer_is_free(shop: Path) -> None:
+def without_limits(shop: Path) -> Path:
+    """A policy for the same data, whose analysts have no limits."""
     path = shop.with_name("open.toml")
     path.write_text(POLICY.replace(POLICY[POLICY.index("[budget.an") : POLICY.index("[tables")], "")
                     .replace("[tables.t.", '[tables.t]\npath = "t.csv"\n[tables.t.'))  # fmt: skip
     custodian.open_budget(read_policy(path))
+    return path
+
+
+def test_without_limits_the_answer_is_free(shop: Path) -> None:
+    path = without_limits(shop)
     first, second = asked(path, "dora", 2, COUNT), asked(path, "emil", 2, COUNT)
     assert (first.rows, second.cost.epsilon, second.cost.queries) == (second.rows, 0, 0)
     last = book_of(path).last().entry.event

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpdb.answers.formats.cell_text import margin
 from dpdb.answers.record import AnswerRecord
 from dpdb.errors import printable
+from dpdb.ledger.protocol import FREE
 from dpdb.policy.budget import Composition
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import Theorem
@@ -16,6 +17,8 @@ DIGITS = 6
 """Significant digits of what is paid and left: a theorem's ε can have any number of them."""
 
 NOT_PRIVATE = "not private"
+LEFT_OF_ALL = "all that is left of the whole budget"
+"""Follows what is left, where the whole budget has less left than an analyst's own limit."""
 THEOREMS = {Theorem.SEQUENTIAL: "the sum of ε", Theorem.CONCENTRATED: "zcdp"}
 """What the theorems that can pay are called where there is little room."""
 
@@ -36,14 +39,15 @@ def _paid(answer: AnswerRecord) -> str:
         spent += f", δ {decimal(cost.delta, DIGITS)}"
     if answer.explain:
         before = ": answered before" if answer.repeat else ""
-        paid = f"would cost {spent}" if cost.queries else f"would cost nothing{before}"
+        paid = f"would cost nothing{before}" if cost == FREE else f"would cost {spent}"
     else:
         paid = "repeated: free" if answer.repeat else f"spent {spent}"
     budget = balance.budget
     pure = budget.composition is Composition.PURE
     by = "" if pure else f" by {THEOREMS[answer.theorem]}"
+    whose = f" ({LEFT_OF_ALL})" if balance.is_short_of_own else ""
     left = (
-        f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{by}, "
+        f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{whose}{by}, "
         f"{balance.queries_left} of {budget.queries} queries"
     )
     return f"{paid} · {left}{'' if answer.private else f' · {NOT_PRIVATE}'}"

@@ -134,16 +134,15 @@ class Shell(Console):
         """The summary of the session: queries and ε spent, in one line."""
         balance = self.balance
         budget = balance.budget
-        spent = budget.epsilon - balance.epsilon_left
         queries = budget.queries - balance.queries_left
         return (
             f"{queries} of {budget.queries} queries asked, "
-            f"ε {decimal(spent, 6)} of {decimal(budget.epsilon)} spent."
+            f"ε {decimal(balance.epsilon_spent, 6)} of {decimal(budget.epsilon)} spent."
         )
 
 
 def _cancelled(before: Balance, after: Balance) -> str:
-    spent = before.epsilon_left - after.epsilon_left
-    if before.queries_left == after.queries_left:
+    spent = after.epsilon_spent - before.epsilon_spent
+    if not spent and before.queries_left == after.queries_left:
         return "cancelled; nothing was spent"
     return f"cancelled; the ε {decimal(spent, 6)} it was debited stays spent"

@@ -12,7 +12,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, printable
 from dpdb.interfaces.shell.terminal import cut
-from dpdb.ledger.protocol import Balance
+from dpdb.ledger.protocol import FREE, Balance
 from dpdb.policy.numbers import decimal
 
 BAR = 10
@@ -63,7 +63,7 @@ def _price(quote: Quote) -> tuple[str, str]:
 
 def price_text(quote: Answer) -> str:
     """The price, and the 95 % margin of each release that adds noise."""
-    if not quote.cost.queries:
+    if quote.cost == FREE:
         if any(report.mechanism == EXACT for report in quote.releases):
             return " costs nothing: dp is off"
         return " costs nothing: answered before" if quote.repeat else " costs nothing"
