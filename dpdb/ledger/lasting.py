@@ -57,6 +57,15 @@ class _Session:
 
 
 @dataclass(frozen=True)
+class _Account:
+    """What has been spent: of the whole budget, by the analyst, and of a session's queries."""
+
+    state: State
+    own: ComposedLoss
+    asked: int
+
+
+@dataclass(frozen=True)
 class _Change:
     """A charge, and what has been spent before and after it."""
 
@@ -69,6 +78,11 @@ class _Change:
     def price(self) -> Price:
         """What it takes of the part that the analyst sees."""
         return price_between(*self.balances[-1])
+
+    def check_covered(self) -> None:
+        """Raise BudgetExceeded where the whole, or the analyst's part, has too little left."""
+        for before, after in self.balances:
+            covered_price(before, after)
 
 
 @dataclass(frozen=True)
@@ -124,9 +138,11 @@ class LastingLedger(Ledger, ReleaseStore):
     def balance(self) -> Balance:
         """What is left for the analyst in this session: nothing, where more is spent already."""
         with self._session.lock:
-            state = self._read(self._last())
-            own = self._own_loss(state)
-            parts = self._balances(state, state.spent, own, self._session.queries)
+            return self._balance(self._account(self._last()))
+
+    def _balance(self, account: _Account) -> Balance:
+        """What is left of an account."""
+        parts = self._balances(account.state, account.state.spent, account.own, account.asked)
         return replace(
             parts[-1],
             epsilon_left=max(min(part.epsilon_left for part in parts), Fraction(0)),
@@ -188,21 +204,23 @@ class LastingLedger(Ledger, ReleaseStore):
         """The scope within this version of data and terms, as other versions have their own."""
         return f"{self._session.version} {scope}"
 
+    def rehearsal(self) -> Ledger:
+        """As the protocol says; what others charge for meanwhile is not in it."""
+        with self._session.lock:
+            return _Rehearsal(self, [self._account(self._last())])
+
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""
         with self._session.lock:
-            state = self._read(self._last())
-            return self._change(state, loss, region, queries).price
+            return self._change(self._account(self._last()), loss, region, queries).price
 
     def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
         """As the protocol says; what is charged is on the disk when this returns."""
         made: list[_Change] = []
 
         def entry_after(last: Sealed) -> Entry:
-            state = self._read(last)
-            change = self._change(state, loss, region, queries)
-            for before, after in change.balances:
-                covered_price(before, after)
+            change = self._change(self._account(last), loss, region, queries)
+            change.check_covered()
             made.append(change)
             entry = self._entry(last.entry, change)
             # The session has asked, whatever fails or interrupts it from here on.
@@ -241,9 +259,11 @@ class LastingLedger(Ledger, ReleaseStore):
         self._session.allowed = decision
         return state
 
-    def _own_loss(self, state: State) -> ComposedLoss:
-        """What the analyst's own statements add up to."""
-        return self._session.reader.own_loss(state.head.entry, state.decision, self.analyst)
+    def _account(self, last: Sealed) -> _Account:
+        """What has been spent up to the last entry."""
+        state = self._read(last)
+        own = self._session.reader.own_loss(last.entry, state.decision, self.analyst)
+        return _Account(state, own, self._session.queries)
 
     def _limited(self, limits: Mapping[str, Fraction] | None) -> Budget:
         """The session's budget, or the analyst's part of it where there are limits."""
@@ -254,20 +274,19 @@ class LastingLedger(Ledger, ReleaseStore):
         return replace(budget, epsilon=min(most, budget.epsilon))
 
     def _change(
-        self, state: State, loss: ComposedLoss, region: Region | None, queries: int
+        self, account: _Account, loss: ComposedLoss, region: Region | None, queries: int
     ) -> _Change:
         """What a charge would change, whether it is covered or not."""
+        state, own, asked = account.state, account.own, account.asked
         loss, spent = loss.shortened(), state.spent
         if state.decision.limits is not None and self._shown not in (None, NO_LOSS):
             queries = 1  # nothing is asked of the data, but it is of the analyst's own account
         told = region_text.written(region, self.policy.tables)
         group = None if told is None else spent.group_for(region)
         after = spent.after(loss, region, queries, group)
-        own = self._own_loss(state)
         shown = None if self._shown is None else self._shown.shortened()
         own_after = (own + (loss if shown is None else shown)).shortened()
         charge = Charge(self._statement, loss, queries, told, group, own_after, shown)
-        asked = self._session.queries
         return _Change(
             charge,
             after,
@@ -313,3 +332,40 @@ class LastingLedger(Ledger, ReleaseStore):
             {**last.latest, self.analyst: number},
             last.last_grouped,
         )
+
+
+@dataclass(frozen=True)
+class _Rehearsal(Ledger):
+    """What an analyst would have spent after statements that are not asked."""
+
+    ledger: LastingLedger
+    accounts: list[_Account]
+    """The account before the first charge, and after each."""
+
+    @property
+    def balance(self) -> Balance:
+        """What would be left."""
+        return self.ledger._balance(self.accounts[-1])
+
+    def rehearsal(self) -> Ledger:
+        """Another one from here on."""
+        return replace(self, accounts=self.accounts[-1:])
+
+    def showing(self, loss: ComposedLoss) -> Ledger:
+        """As the protocol says."""
+        return replace(self, ledger=self.ledger.showing(loss))
+
+    def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """As the protocol says."""
+        return self._change(loss, region, queries).price
+
+    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
+        """As the protocol says, and nothing is recorded."""
+        change, before = self._change(loss, region, queries), self.accounts[-1]
+        change.check_covered()
+        state, asked = replace(before.state, spent=change.after), change.charge.queries
+        self.accounts.append(_Account(state, change.charge.own, before.asked + asked))
+        return Receipt(loss, region, change.price)
+
+    def _change(self, loss: ComposedLoss, region: Region | None, queries: int) -> _Change:
+        return self.ledger._change(self.accounts[-1], loss, region, queries)

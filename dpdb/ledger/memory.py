@@ -31,6 +31,13 @@ class MemoryLedger(Ledger):
         """What is left."""
         return self._left
 
+    def rehearsal(self) -> MemoryLedger:
+        """A ledger that has spent as much."""
+        rehearsal = MemoryLedger(self.budget, self.neighbors)
+        with self._lock:
+            rehearsal._spent, rehearsal._left = self._spent, self._left
+        return rehearsal
+
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """What a statement would cost that adds `loss` for rows of `region`."""
         with self._lock:

@@ -30,6 +30,10 @@ class Price:
             self.epsilon + other.epsilon, self.delta + other.delta, self.queries + other.queries
         )
 
+    def __truediv__(self, parts: int) -> Price:
+        """The price in equal parts."""
+        return Price(self.epsilon / parts, self.delta / parts, self.queries // parts)
+
 
 FREE = Price()
 
@@ -219,6 +223,13 @@ class Ledger(Protocol):
         of one asker do not tell the two apart.
         """
         return self
+
+    @abstractmethod
+    def rehearsal(self) -> Ledger:
+        """A ledger that has spent as much, and in which charges change nothing in this one.
+
+        It tells what statements would cost that are asked one after the other.
+        """
 
     @abstractmethod
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:

@@ -1,21 +1,23 @@
 """Batches: statements that are planned together before any of them is answered.
 
-Statements that are drawn together are charged for when the first of them is answered. Whether the
-budget covers the whole batch is looked at before that, so that a refusal takes nothing.
+Statements that are drawn together are charged for when the first of them is answered. The whole
+batch is rehearsed before that: its charges are made in a ledger that forgets them, so that a
+refusal takes nothing, and a plan that passes is answered for what it says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.answers.estimates import Noisy
+from dpdb.answers.formats.footer import DIGITS
 from dpdb.answers.record import Cell
 from dpdb.answers.release_reports import promised_error
 from dpdb.errors import BudgetExceeded, DpdbError
-from dpdb.ledger.protocol import FREE
+from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.batch import JointQuery, can_be_joined, joined, unlabelled
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
@@ -23,15 +25,18 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import NO_LOSS
+from dpdb.session import released_answers
 from dpdb.session.executor import NoisyResult
+from dpdb.session.memory import Chosen, Memory, Shelf
 from dpdb.session.purchases import OpenExecutor, Purchase
 from dpdb.session.query_plans import plans_of, usual_share
 from dpdb.sql.statements import Assign, Select
 
 if TYPE_CHECKING:
-    from dpdb.ledger.protocol import Balance, Ledger
+    from dpdb.ledger.protocol import Balance, Ledger, Receipt
     from dpdb.plan.lowering import RowCount
     from dpdb.session.settings import Settings
+    from dpdb.session.shared_levels import Shared
     from dpdb.sql.statements import Statement
 
 PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "±")
@@ -44,6 +49,13 @@ class Asked:
     text: str
     query: Query
     share: BudgetShare
+    is_fresh: bool = False
+    """Whether it gets fresh noise, and is paid for, even if it was answered before."""
+
+    @property
+    def name(self) -> Query:
+        """Equal for queries with the same answer."""
+        return unlabelled(self.query)
 
 
 def asked_in(
@@ -67,9 +79,9 @@ def asked_in(
                 case Select(query=query, explain=False) if not (
                     settings.unprotected or query.public
                 ):
-                    options = settings.filled(query.options)
-                    query = replace(query, options=options)
-                    asked.append(Asked(text, query, usual_share(query, balance)))
+                    query = replace(query, options=settings.filled(query.options))
+                    share, is_fresh = usual_share(query, balance), settings.repeats_are_paid
+                    asked.append(Asked(text, query, share, is_fresh))
         except DpdbError as error:
             error.statement = text
             raise
@@ -84,10 +96,20 @@ class _Joint:
     statements: int
     result: NoisyResult | None = None
 
+    def price(self, ledger: Ledger) -> Price:
+        """The price of all of them, which the first that is answered pays."""
+        if self.result is not None:
+            return FREE
+        return ledger.price(self.plan.composed_loss, self.plan.region, self.statements)
+
+    def charge(self, ledger: Ledger) -> Receipt:
+        """Take that price; raises BudgetExceeded."""
+        return ledger.charge(self.plan.composed_loss, self.plan.region, self.statements)
+
 
 @dataclass(repr=False)
-class _Part:
-    """What one query has of a joint plan."""
+class PlannedPart:
+    """The part that one query has of a joint plan."""
 
     joint: _Joint
     plan: Plan
@@ -95,27 +117,97 @@ class _Part:
     """The indices of its releases in the joint plan."""
     answered: bool = False
 
+    def plan_of(self, query: Query) -> Plan:
+        """The plan of a query that may have other labels than the one that was planned."""
+        return replace(self.plan, outputs=query.outputs)
+
+    def price(self, ledger: Ledger) -> Price:
+        """What `purchase` takes."""
+        return self.joint.price(ledger)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Who pays, or has paid, for it."""
+        if self.joint.result is None:
+            return (f"paid at once for {self.joint.statements} statements that are drawn together",)
+        return () if self.answered else ("paid for with a statement before it, as planned",)
+
     def purchase(
         self, ledger: Ledger, open_executor: OpenExecutor, check: Callable[[], None]
     ) -> Purchase:
-        """What answers the query. The first of those drawn together is charged for all of them.
+        """The answer to the query. The first of those drawn together is charged for all of them.
 
         `check` refuses what would look at rows, before the charge.
         """
-        joint, price = self.joint, FREE
-        notes: tuple[str, ...] = ()
+        joint, price, notes = self.joint, FREE, self.notes
         if joint.result is None:
             check()
-            receipt = ledger.charge(joint.plan.composed_loss, joint.plan.region, joint.statements)
+            receipt = joint.charge(ledger)
             joint.result = open_executor().execute(joint.plan, receipt)
             price = receipt.price
-            notes = (f"paid at once for {joint.statements} statements that are drawn together",)
-        elif not self.answered:
-            notes = ("paid for with a statement before it, as planned",)
         self.answered = True
         draws = joint.result.noisy.draws
         own = Noisy(tuple(draws[index] for index in self.releases), {})
         return Purchase(NoisyResult(own, joint.result.revealed), price, notes)
+
+
+@dataclass(repr=False)
+class _Rehearsal:
+    """Statements that are answered one after the other, in a ledger that forgets them."""
+
+    policy: Policy
+    rows: RowCount
+    ledger: Ledger
+    memory: Memory
+    """Knows what the statements will have been answered with."""
+    parts: Mapping[Query, PlannedPart]
+    """The parts of joint plans that some of the statements are."""
+    shares: dict[Query, Price] = field(default_factory=dict)
+    """What each part that was not asked for yet has of the price of its joint plan."""
+    charged: list[_Joint] = field(default_factory=list)
+    refusal: BudgetExceeded | None = None
+    """Why the first statement that is not covered is refused."""
+
+    def price(self, asked: Asked) -> Price:
+        """The price of the next statement; of what is drawn together it has an equal part."""
+        part = None if asked.is_fresh else self.parts.get(asked.name)
+        if part is None:
+            chosen = self._chosen(asked)
+            bill = self._bill(asked, chosen)
+            if bill is None:
+                return FREE
+            price = self._charged(bill)
+            released_answers.foresee(asked.query, chosen, bill, self.memory)
+            return price
+        if all(part.joint is not each for each in self.charged):
+            self.charged.append(part.joint)
+            members = [name for name, each in self.parts.items() if each.joint is part.joint]
+            share = self._charged(part.joint) / len(members)
+            self.shares |= dict.fromkeys(members, share)
+        return self.shares.pop(asked.name, FREE)
+
+    def is_free(self, asked: Asked) -> bool:
+        """Whether the next statement would cost nothing."""
+        return asked.name in self.parts or self._bill(asked, self._chosen(asked)) is None
+
+    def _chosen(self, asked: Asked) -> Chosen:
+        memory = Memory() if asked.is_fresh else self.memory
+        return released_answers.chosen(
+            asked.query,
+            lambda query: memory.choose(query, self.policy, self.ledger.balance, self.rows),
+            lambda _: (),
+        )
+
+    def _bill(self, asked: Asked, chosen: Chosen) -> Shared | None:
+        return Shelf(self.memory, chosen, alone=asked.is_fresh).bill(asked.query.options)
+
+    def _charged(self, bill: Shared | _Joint) -> Price:
+        price = bill.price(self.ledger)
+        try:
+            bill.charge(self.ledger)
+        except BudgetExceeded as refusal:
+            self.refusal = self.refusal or refusal
+        return price
 
 
 @dataclass
@@ -124,51 +216,49 @@ class Batches:
 
     policy: Policy
     ledger: Ledger
-    _parts: dict[Query, _Part] = field(default_factory=dict, repr=False)
+    memory: Memory = field(repr=False)
+    _parts: dict[Query, PlannedPart] = field(default_factory=dict, repr=False)
 
-    def answer(
-        self,
-        query: Query,
-        ledger: Ledger,
-        open_executor: OpenExecutor,
-        check: Callable[[], None],
-    ) -> tuple[Plan, Purchase, bool] | None:
-        """The plan of a query as a part of a joint one, what answers it, and whether it repeats.
-
-        None if the query was not planned with others.
-        """
-        part = self._parts.get(unlabelled(query))
-        if part is None:
-            return None
-        repeat, plan = part.answered, replace(part.plan, outputs=query.outputs)
-        return plan, part.purchase(ledger, open_executor, check), repeat
+    def part(self, query: Query) -> PlannedPart | None:
+        """The part of a query of a joint plan; None if the query was not planned with others."""
+        return self._parts.get(unlabelled(query))
 
     def plan(
-        self, batch: Sequence[Asked], rows: RowCount, is_answered: Callable[[Query], bool]
-    ) -> tuple[tuple[Cell, ...], ...]:
-        """Plan the queries of a batch together; gives what is shown in PLAN_COLUMNS.
+        self, batch: Sequence[Asked], rows: RowCount
+    ) -> tuple[tuple[tuple[Cell, ...], ...], tuple[str, ...]]:
+        """Plan the queries of a batch together; gives the rows of PLAN_COLUMNS, and notes.
 
-        `rows` gives the number of rows of a table, where that is public.
-        Raises BudgetExceeded for the first statement that is not covered, and then plans nothing.
+        `rows` gives the number of rows of a table, where that is public. Earlier plans of which
+        nothing was answered hold no longer. Raises BudgetExceeded for the first statement that is
+        not covered, and then plans nothing.
         """
-        alone = [self._alone(each, rows) for each in batch]
-        fresh: dict[Query, tuple[Asked, Plan]] = {}
-        for asked, plan in zip(batch, alone, strict=True):
-            known = unlabelled(asked.query) in self._parts or is_answered(asked.query)
-            if not (plan.settled or known):
-                fresh.setdefault(unlabelled(asked.query), (asked, plan))
-        self._check([*fresh.values()])
-        joinable = [asked for asked, _ in fresh.values() if can_be_joined(asked.query)]
-        parts: dict[Query, _Part] = {}
-        for statements in joined([(asked.query, asked.share) for asked in joinable]):
+        answered = {name: each for name, each in self._parts.items() if each.joint.result}
+        plans = [self._alone(each, rows) for each in batch]
+        before = self._rehearsal(rows, answered)
+        fresh = [
+            (asked.query, asked.share)
+            for asked, plan in zip(batch, plans, strict=True)
+            if can_be_joined(asked.query) and not asked.is_fresh
+            if plan.composed_loss != NO_LOSS and not before.is_free(asked)
+        ]
+        parts = dict(answered)
+        for statements in joined(fresh):
             if len(statements.members) > 1:
                 parts |= self._parts_of(statements, rows)
-        self._parts |= parts
+        apart = [before.price(each) for each in batch]
+        together = self._rehearsed(batch, self._rehearsal(rows, parts))
+        self._parts = parts
         shown: list[tuple[Cell, ...]] = []
-        for number, (asked, plan) in enumerate(zip(batch, alone, strict=True), 1):
-            first = fresh.pop(unlabelled(asked.query), None) is not None
-            shown += _plan_rows(number, plan, self._parts.get(unlabelled(asked.query)), first=first)
-        return tuple(shown)
+        for number, (asked, plan) in enumerate(zip(batch, plans, strict=True)):
+            part = None if asked.is_fresh else parts.get(asked.name)
+            shown += _plan_rows(number + 1, plan, part, apart[number], together[number])
+        return tuple(shown), _dearer(sum(apart, FREE), sum(together, FREE))
+
+    def _rehearsal(self, rows: RowCount, parts: Mapping[Query, PlannedPart]) -> _Rehearsal:
+        """A rehearsal of what may be asked next."""
+        ledger, memory = self.ledger.rehearsal(), self.memory.foreseeing()
+        charged = [part.joint for part in parts.values() if part.joint.result]
+        return _Rehearsal(self.policy, rows, ledger, memory, parts, charged=charged)
 
     def _alone(self, asked: Asked, rows: RowCount) -> Plan:
         """The plan of a query by itself."""
@@ -178,31 +268,28 @@ class Batches:
             error.statement = asked.text
             raise
 
-    def _parts_of(self, statements: JointQuery, rows: RowCount) -> dict[Query, _Part]:
+    def _parts_of(self, statements: JointQuery, rows: RowCount) -> dict[Query, PlannedPart]:
         """The queries that are drawn together, with the joint plan."""
         share = statements.joint_share
         (plan,) = plans_of(statements.query, self.policy, share, rows)
         joint = _Joint(plan, len(statements.members))
         return {
-            member: _Part(joint, *statements.part(plan, member, self.policy, rows))
+            member: PlannedPart(joint, *statements.part(plan, member, self.policy, rows))
             for member in statements.members
         }
 
-    def _check(self, fresh: Sequence[tuple[Asked, Plan]]) -> None:
-        """Refuse a batch that the budget does not cover.
-
-        What is drawn together loses as much as its statements would lose alone.
-        """
-        loss, balance = NO_LOSS, self.ledger.balance
-        for number, (asked, plan) in enumerate(fresh, 1):
-            loss = loss + plan.composed_loss
-            price = self.ledger.price(loss, None, number)
+    def _rehearsed(self, batch: Sequence[Asked], rehearsal: _Rehearsal) -> list[Price]:
+        """The prices of a batch; raises BudgetExceeded where it is not covered."""
+        balance, total, prices = self.ledger.balance, FREE, list[Price]()
+        for asked in batch:
+            prices.append(rehearsal.price(asked))
+            total += prices[-1]
             for name, requested, left in (
-                ("epsilon", price.epsilon, balance.epsilon_left),
-                ("delta", price.delta, balance.delta_left),
-                ("queries", Fraction(number), Fraction(balance.queries_left)),
+                ("epsilon", total.epsilon, balance.epsilon_left),
+                ("delta", total.delta, balance.delta_left),
+                ("queries", Fraction(total.queries), Fraction(balance.queries_left)),
             ):
-                if requested > left:
+                if rehearsal.refusal is not None and requested > left:
                     error = BudgetExceeded(
                         f"not enough {name} for the plan up to this statement: "
                         f"{decimal(requested)} requested, {decimal(left)} left, "
@@ -211,21 +298,39 @@ class Batches:
                     )
                     error.statement = asked.text
                     raise error
+        if rehearsal.refusal is not None:
+            raise rehearsal.refusal
+        return prices
+
+
+def _dearer(apart: Price, together: Price) -> tuple[str, ...]:
+    """A note, where statements cost more together than one by one: ε, δ or queries."""
+    told = [
+        f"ε {decimal(price.epsilon, DIGITS)}, δ {decimal(price.delta, DIGITS)} "
+        f"and {price.queries} queries"
+        for price in (together, apart)
+    ]
+    dearer = (
+        together.epsilon > apart.epsilon
+        or together.delta > apart.delta
+        or together.queries > apart.queries
+    )
+    note = f"planned together these statements cost {told[0]}; one by one {told[1]}"
+    return (note.replace(", δ 0 and", " and"),) if dearer else ()
 
 
 def _plan_rows(
-    number: int, alone: Plan, part: _Part | None, *, first: bool
+    number: int, alone: Plan, part: PlannedPart | None, apart: Price, together: Price
 ) -> list[tuple[Cell, ...]]:
     """For each noisy column of a statement, what it costs and how noisy it is: alone, and now."""
     rows: list[tuple[Cell, ...]] = []
     planned = alone if part is None else part.plan
-    before = alone.loss.epsilon if first else 0
-    now = before
-    if part is not None and first:
-        now = part.joint.plan.loss.epsilon / part.joint.statements
     for output in alone.outputs:
         if alone.has_noise(output):
             errors = promised_error(alone, output), promised_error(planned, output)
-            costs = (float(before), float(now)) if not rows else (None, None)
+            costs = (None, None) if rows else (float(apart.epsilon), float(together.epsilon))
             rows.append((number, output.label, costs[0], errors[0], costs[1], errors[1]))
+    if not rows and FREE not in (apart, together):  # a subquery has noise, and no column
+        label = alone.outputs[0].label
+        rows.append((number, label, float(apart.epsilon), None, float(together.epsilon), None))
     return rows

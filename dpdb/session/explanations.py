@@ -12,8 +12,16 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.query import Options
 
 
-def explained(text: str, planned: Plan, options: Options, price: Price, balance: Balance) -> Answer:
-    """What a statement would draw, and for what price."""
+def explained(
+    text: str,
+    planned: Plan,
+    options: Options,
+    price: Price,
+    balance: Balance,
+    *,
+    notes: tuple[str, ...] = (),
+) -> Answer:
+    """What a statement would draw, and for what price; `notes` come before those of the plan."""
     return Answer(
         statement=text,
         columns=tuple(output.label for output in planned.outputs),
@@ -25,6 +33,7 @@ def explained(text: str, planned: Plan, options: Options, price: Price, balance:
         explain=True,
         note_detail=Detail(
             lambda: (
+                *notes,
                 *key_notes(planned),
                 *bin_notes(planned),
                 *accuracy_notes.plan_notes(options, planned),

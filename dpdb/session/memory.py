@@ -12,7 +12,6 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InternalError
-from dpdb.ledger.protocol import FREE
 from dpdb.plan.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.expressions import Expr
 from dpdb.plan.recall import may_serve
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpdb.answers.estimates import Draws
     from dpdb.ledger.kept import ReleaseStore
-    from dpdb.ledger.protocol import Balance, Ledger, Price
+    from dpdb.ledger.protocol import Balance
     from dpdb.plan.lowering import RowCount
     from dpdb.plan.plan import Plan, ReleasedGroup
     from dpdb.plan.query import Options, Query
@@ -52,10 +51,14 @@ class Chosen:
     so does not learn from EXPLAIN what others have asked.
     """
 
+    is_foreseen: bool = False
+    """Whether the same query will be answered before, where that is only foreseen."""
+
     @property
     def is_free(self) -> bool:
         """Whether the answer was paid for, or follows from what was."""
-        return self.before is not None or (self.plans[-1].follows and self.new_to_asker is None)
+        follows = self.plans[-1].follows and self.new_to_asker is None
+        return self.before is not None or self.is_foreseen or follows
 
     @property
     def explained(self) -> Plan:
@@ -95,6 +98,8 @@ class Memory:
     """For each scope the columns that are read over it and that no table of the policy has."""
     _read: dict[str, int] = field(default_factory=dict)
     """For each scope the number of the last release that was read from the ledger."""
+    _foreseen: set[object] = field(default_factory=set)
+    """The keys of queries that will be answered before the next."""
 
     def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
@@ -103,6 +108,9 @@ class Memory:
         self._look_up(_scope(query))
         keys = [identity(plans[-1], query.options) for plans in possible]
         known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
+        foreseen = next((place for place, key in enumerate(keys) if key in self._foreseen), None)
+        if foreseen is not None:
+            return Chosen(possible[foreseen], keys[foreseen], is_foreseen=True)
 
         def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
             if not may_serve(query, groups):
@@ -202,6 +210,37 @@ class Memory:
         self._remember(scope, kept)
         return True
 
+    def foreseeing(self) -> Memory:
+        """A copy to foresee what statements follow from others that are not answered yet."""
+        return replace(
+            self,
+            _series=self._series.copied(),
+            _purchases=dict(self._purchases),
+            _groups=_copied(self._groups),
+            _others=_copied(self._others),
+            _columns={scope: dict(known) for scope, known in self._columns.items()},
+            _read=dict(self._read),
+            _foreseen=set(self._foreseen),
+        )
+
+    def foresee(self, chosen: Chosen, shared: Shared | None = None) -> None:
+        """Take note that these plans will be answered; their noisy values are not known yet.
+
+        As for `keep`, levels of series are drawn where it is said what of them is `shared`.
+        """
+        plan = chosen.plans[-1]
+        self._foreseen.add(chosen.key)
+        if plan.subplans or plan.found:
+            return
+        known = self._groups.setdefault(_scope(plan), {}).setdefault(plan.keys, {})
+        for _, group in plan.groups:
+            known.pop(group, None)
+            known[group] = ()
+        if shared and self.store is not None and self.has_series and can_be_kept(plan):
+            drawn = zip(plan.fresh, shared.names(), strict=True)
+            cells = *_scope(plan), plan.keys
+            self._series.foresee(cells, drawn, self.store.asker)
+
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
         self._purchases[kept.key] = kept
         known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
@@ -267,6 +306,13 @@ class Memory:
         return (*islice(reversed(own), MOST_GROUPS), *self._derivations)
 
 
+def _copied(groups: dict[Scope, Groups]) -> dict[Scope, Groups]:
+    return {
+        scope: {keys: dict(known) for keys, known in of_scope.items()}
+        for scope, of_scope in groups.items()
+    }
+
+
 def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
     """Take note of the groups that were drawn for an answer, so that the latest is the last."""
     for group, values in kept.drawn_groups:
@@ -299,15 +345,15 @@ class Shelf:
         """As `purchases.Keeping` says."""
         return self.memory.keep(self.chosen, purchase, shared)
 
-    def price(self, options: Options, ledger: Ledger) -> Price:
-        """The price of the chosen plans, which is what is charged for them.
+    def bill(self, options: Options) -> Shared | None:
+        """What is charged for the chosen plans; None where nothing is.
 
-        Of an answer with a relative error it is the price of the last of its plans, by itself and
-        on all rows: the most that its steps take.
+        For an answer with a relative error it is the last of its plans, by itself and on all rows:
+        the most that its steps take.
         """
         plan = self.chosen.plans[-1]
         if plan.settled or self.chosen.is_free:
-            return FREE
+            return None
         if options.relative_error is not None:
-            return ledger.price(plan.composed_loss, None)
-        return self.shared(plan).price(ledger)
+            return Shared(plan, everywhere=True)
+        return self.shared(plan)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpdb.plan.plan import Plan
     from dpdb.plan.query import Query
     from dpdb.session.purchases import Purchase
+    from dpdb.session.shared_levels import Shared
 
 Choose = Callable[["Query"], Chosen]
 """Gives the plans of a query, and what it was answered with before."""
@@ -68,3 +69,11 @@ def keep(query: Query, bought: Chosen, purchase: Purchase, memory: Memory) -> No
     for subplan, noisy in zip(plan.subplans, result.noisy.subresults, strict=True):
         own = replace(purchase, result=replace(result, noisy=noisy, revealed=()), step=0)
         memory.keep(Chosen((subplan,), identity(subplan, query.options)), own)
+
+
+def foresee(query: Query, chosen: Chosen, shared: Shared, memory: Memory) -> None:
+    """Take note of what `keep` will remember when the query is answered."""
+    memory.foresee(chosen, shared)
+    if isinstance(query, DerivedQuery):
+        for subplan in chosen.plans[-1].subplans:
+            memory.foresee(Chosen((subplan,), identity(subplan, query.options)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, Detail, columns_of
 from dpdb.errors import Unsupported, printable
-from dpdb.ledger.protocol import Balance, Price
+from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
 from dpdb.policy.budget import Timing, valid_budget
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.lowering import RowCount
-    from dpdb.session.batches import Batches
+    from dpdb.session.batches import Batches, PlannedPart
     from dpdb.session.executor import Executor
     from dpdb.session.purchases import Purchase
 
@@ -140,10 +140,10 @@ class Session:
         from dpdb.session.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
-            self._batches = self._batches or Batches(self._known, self._ledger)
+            self._batches = self._batches or Batches(self._known, self._ledger, self._memory)
             asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
-            rows = self._batches.plan(asked, self._rows, self._is_answered)
-            return self._shown("", PLAN_COLUMNS, rows)
+            rows, notes = self._batches.plan(asked, self._rows)
+            return replace(self._shown("", PLAN_COLUMNS, rows), note_detail=Detail.of(notes))
 
         return self._gate.answer("", planned)
 
@@ -246,13 +246,11 @@ class Session:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
         from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
 
-        if self._batches is not None and not self.settings.repeats_are_paid:
-            ledger = self._ledger.recording(text)
-            bought = self._batches.answer(
-                query, ledger, lambda: self._executor(()), self._gate.check
-            )
-            if bought is not None:
-                return self._answer(text, *bought)
+        planned = self._as_planned(query)
+        if planned is not None:
+            ledger, repeat = self._ledger.recording(text), planned.answered
+            purchase = planned.purchase(ledger, lambda: self._executor(()), self._gate.check)
+            return self._answer(text, planned.plan_of(query), purchase, repeat)
         chosen, options = self._plans(query, self._rows), query.options
         plans = chosen.plans
         if plans[-1].settled:
@@ -269,9 +267,11 @@ class Session:
         released_answers.keep(query, chosen, purchase, self._memory)
         return self._answer(text, plans[purchase.step], purchase)
 
-    def _is_answered(self, query: Query) -> bool:
-        """Whether asking a query is free, because it was answered before."""
-        return self._plans(query, self._rows).is_free
+    def _as_planned(self, query: Query) -> PlannedPart | None:
+        """The query's part of a joint plan, where it was planned with others."""
+        if self._batches is None or self.settings.repeats_are_paid:
+            return None
+        return self._batches.part(query)
 
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
@@ -288,8 +288,15 @@ class Session:
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
+        planned = self._as_planned(query)
+        if planned is not None:
+            plan = planned.plan_of(query)
+            price, notes = planned.price(self._ledger), planned.notes
+            answer = explained(text, plan, query.options, price, self.balance, notes=notes)
+            return replace(answer, repeat=planned.answered, private=self._private)
         chosen = self._plans(query, rows)
-        price = self._shelf(chosen).price(query.options, self._ledger)
+        bill = self._shelf(chosen).bill(query.options)
+        price = FREE if bill is None else bill.price(self._ledger)
         answer = explained(text, chosen.explained, query.options, price, self.balance)
         return replace(answer, repeat=chosen.is_free, private=self._private)
 

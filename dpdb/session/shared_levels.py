@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,8 @@ class Shared:
     steps: Mapping[int, tuple[Series, Step]] = field(default_factory=dict)
     new_to_asker: Loss = NO_NEWS
     """The loss of groups that it recalls, and that were told to others alone."""
+    everywhere: bool = False
+    """Whether the loss is taken to be on all rows, wherever it is."""
 
     @property
     def loss(self) -> ComposedLoss:
@@ -80,7 +82,7 @@ class Shared:
     @property
     def region(self) -> Region | None:
         """The rows that the loss is on; None where there is no loss."""
-        return self.plan.region if self.queries else None
+        return self.plan.region if self.queries and not self.everywhere else None
 
     @property
     def queries(self) -> int:
@@ -148,6 +150,26 @@ class AllSeries:
                 sensitivity, scale = release.mechanism.sensitivity, release.mechanism.scale
                 named = self._series.setdefault(_subject(cells, release), {})
                 named.setdefault(name, Series(name, sensitivity)).add(scale, values, analyst)
+
+    def copied(self) -> AllSeries:
+        """A copy that can be added to."""
+        return AllSeries(
+            {
+                subject: {
+                    name: replace(each, levels=dict(each.levels), seen=dict(each.seen))
+                    for name, each in named.items()
+                }
+                for subject, named in self._series.items()
+            }
+        )
+
+    def foresee(
+        self, cells: ReleasedCells, releases: Iterable[tuple[Release, str]], analyst: str
+    ) -> None:
+        """Take note of levels that will be drawn; in a copy, as they have no values yet."""
+        import numpy as np  # noqa: PLC0415
+
+        self.add(cells, ((release, name, np.zeros(0)) for release, name in releases), analyst)
 
     def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
         """What of a plan was told before, by the series with the finest levels."""

@@ -28,6 +28,9 @@ class PlainLedger(Ledger):
     def balance(self) -> Balance:
         return self._balance(list(self.entries))
 
+    def rehearsal(self) -> PlainLedger:
+        return PlainLedger(self.budget, self.neighbors, list(self.entries))
+
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         with self.lock:
             return self._price((loss, region, queries))

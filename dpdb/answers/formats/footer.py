@@ -24,9 +24,9 @@ THEOREMS = {Theorem.SEQUENTIAL: "the sum of ε", Theorem.CONCENTRATED: "zcdp"}
 
 
 def footer(answer: AnswerRecord) -> str:
-    """The lines below an answer to a query."""
+    """The lines below an answer: to what is no query, its notes alone."""
     if not answer.query:
-        return ""
+        return "".join(f"\n{printable(note)}" for note in answer.notes)
     notes = (*answer.notes, *(note for note in answer.bounding if note not in answer.told))
     lines = [*revealed(answer), *_accuracy(answer), *map(printable, notes), _paid(answer)]
     return "".join(f"\n{line}" for line in lines)

@@ -306,3 +306,26 @@ def test_loss_in_every_measure_is_kept(open_ledger: OpenLedger) -> None:
     ledger.charge(one, None)
     ledger.charge(one, at(1))
     assert ledger.balance.sums == one + one
+
+
+@every_budget
+def test_a_rehearsal_charges_the_same_and_changes_nothing(
+    open_ledger: OpenLedger, budget: Budget
+) -> None:
+    """Its prices, refusals and balances are those of the ledger when it is charged in earnest."""
+    ledger = open_ledger(budget, ADD_REMOVE)
+    ledger.charge(of(Fraction(1, 10)), at(0))
+    rehearsal, before = ledger.rehearsal(), ledger.balance
+    statements = [(of(Fraction(n, 20)), place) for n in (1, 3, 9, 4) for place in (at(n), None)]
+    told = []
+    for loss, place in statements:
+        price = rehearsal.price(loss, place)
+        with suppress(BudgetExceeded):
+            assert rehearsal.charge(loss, place).price == price
+        told.append((price, rehearsal.rehearsal().balance))
+    assert ledger.balance == before
+    for (loss, place), expected in zip(statements, told, strict=True):
+        price = ledger.price(loss, place)
+        with suppress(BudgetExceeded):
+            ledger.charge(loss, place)
+        assert (price, ledger.balance) == expected

@@ -9,7 +9,10 @@ from random import Random
 
 import pytest
 
+from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.json_lines import as_json
 from dpdb.errors import BudgetExceeded, UnknownName
+from dpdb.ledger.protocol import FREE, Price
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.system import SystemNoise
@@ -153,6 +156,82 @@ def test_a_batch_is_paid_before_rows_are_read(opened: Open, tmp_path: Path) -> N
 def test_a_plan_follows_from_the_text_alone(opened: Open) -> None:
     shown = [opened(rows).plan(BATCH).rows for rows in (ROWS, [], ROWS[:1] * 9)]
     assert shown[0] == shown[1] == shown[2]
+
+
+# ------------------------------------------------------------------------- what is told
+
+
+def test_explain_tells_price_and_noise_as_planned(opened: Open) -> None:
+    """The first statement pays for all that are drawn together, and the others nothing."""
+    session = opened(seed=2)
+    texts = [f"SELECT COUNT(*) FROM t WHERE x < {number}" for number in (3, 5, 7)]
+    for text in texts:
+        assert session.price(text).epsilon == 1
+    session.plan(texts)
+    for text, cost in zip(texts, (3, 0, 0), strict=True):
+        explained, price = session.execute(f"EXPLAIN {text}"), session.price(text)
+        answer = session.execute(text)
+        assert explained.cost == price == answer.cost == Price(Fraction(cost), queries=cost)
+        assert [r.margin for r in explained.releases] == [r.margin for r in answer.releases]
+        assert explained.notes[:1] == answer.notes
+        assert ("would cost ε 3" if cost else "would cost nothing") in footer(explained)
+        again = session.execute(f"EXPLAIN {text}")
+        assert (again.cost, again.repeat) == (FREE, True)
+
+
+def test_exact_counts_have_no_part_of_what_is_drawn(opened: Open) -> None:
+    """Under replace the number of rows is public: it costs nothing, planned or not."""
+    session = opened(neighbors=Neighbors.REPLACE)
+    session.execute("SET epsilon = 5")
+    texts = ["SELECT COUNT(*) FROM t", "SELECT SUM(x) FROM t", "SELECT AVG(x) FROM t"]
+    session.plan(texts)
+    assert sum(session.execute(text).cost.epsilon for text in texts) == 10
+
+
+def test_fresh_noise_is_planned_as_it_is_paid(opened: Open) -> None:
+    """After SET repeats = 'fresh' nothing is drawn together, and repeats are paid for."""
+    session, count = opened(seed=2), "SELECT COUNT(*) FROM t WHERE x < {}"
+    texts = [count.format(3), "SET repeats = 'fresh'", *map(count.format, (3, 5, 3))]
+    shown = session.plan(texts)
+    assert [row[4] for row in shown.rows] == [1, 1, 1, 1]
+    assert [row[5] for row in shown.rows] == [row[3] for row in shown.rows]
+    answers = [session.execute(text) for text in texts]
+    assert [each.cost.epsilon for each in answers] == [1, 0, 1, 1, 1]
+    with pytest.raises(BudgetExceeded, match="21 requested, 20 left"):
+        opened().plan(["SET repeats = 'fresh'", *[count.format(3)] * 21])
+
+
+def test_statements_that_cost_more_together_are_told(opened: Open) -> None:
+    """One by one, filters that exclude each other cost what one of them does."""
+    texts = [f"SELECT COUNT(*) FROM t WHERE {test}" for test in ("x < 3", "x > 5")]
+    alone, together = opened(), opened()
+    shown = together.plan(texts)
+    assert [row[2] for row in shown.rows] == [1, 0]
+    assert [row[4] for row in shown.rows] == [1, 1]
+    note = "planned together these statements cost ε 2 and 2 queries; one by one ε 1 and 2 queries"
+    assert shown.notes == (note,)
+    assert note in footer(shown)
+    assert note in as_json(shown)
+    for session, spent in ((alone, 1), (together, 2)):
+        assert sum(session.execute(text).cost.epsilon for text in texts) == spent
+
+
+def test_statements_alone_are_rehearsed_one_after_the_other(opened: Open) -> None:
+    """What follows from a statement before it costs nothing, in the plan as in the answer."""
+    session, goal = opened(seed=2), "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 4) "
+    texts = [f"{goal} AVG(x) FROM t", "SELECT COUNT(x) FROM t", "SELECT MAX(n) FROM (SELECT g, "
+             "COUNT(*) AS n FROM t GROUP BY g)", "SELECT g, COUNT(*) FROM t GROUP BY g"]  # fmt: skip
+    shown = session.plan(texts)
+    assert [row[4] for row in shown.rows] == [4, 0, 1, 0]
+    assert [session.execute(text).cost.epsilon for text in texts] == [4, 0, 1, 0]
+
+
+def test_a_plan_that_was_not_carried_out_holds_no_longer(opened: Open) -> None:
+    session = opened(seed=2)
+    session.plan(BATCH[:3])
+    assert session.price(BATCH[0]).epsilon == 3
+    assert [row[4] for row in session.plan(BATCH[:1]).rows] == [1]
+    assert session.execute(BATCH[0]).cost.epsilon == 1
 
 
 # ------------------------------------------------------------------------- what is refused
