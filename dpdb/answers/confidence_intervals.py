@@ -5,6 +5,8 @@ They are computed from public scales and noisy values alone, and so are post-pro
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpdb.answers.estimates import (
@@ -214,7 +216,63 @@ def _around(
     What is read is a whole number but for the noise.
     """
     assert combination is not None
+    (release, _), weight = next(iter(combination.weights), ((0, 0), 0))
+    if isinstance(threshold := plan.releases[release].mechanism, Threshold):
+        assert (len(combination.weights), weight, plan.releases[release].terms) == (1, 1, 1)
+        return of_shown_keys(threshold, read(combination, draws), confidence)
     reach = margin_of(combination, plan, confidence)
     values = read(combination, draws)
     rounding = 1e-9 * reach
     return np.ceil(values - reach - rounding), np.floor(values + reach + rounding)
+
+
+def of_shown_keys(threshold: Threshold, shown: Array, confidence: float) -> tuple[Array, Array]:
+    """The numbers of units that a key may have, given that it is shown with `shown` units.
+
+    A key near the threshold is shown where its noise was above zero, so that noise about zero says
+    nothing of it: the law that counts is that of the noisy number V = n + X given V >= T, where T
+    is the least that is shown ([FST14]). Its interval has all n with P(V >= v | V >= T) and
+    P(V <= v | V >= T) above half of what may fail. Both are monotone in n, as the law of X is
+    log-concave, so that the ends are found by halving; and so the interval of each key holds with
+    at least this probability among the answers in which the key is shown, whatever n is.
+    """
+    reach, failing = threshold.cut, (1 - confidence) / 2 * (1 - 1e-9)
+    least = float(threshold.shown_from)
+
+    def at_least(number: Array) -> Array:
+        """Whether V is v or more with probability above `failing`."""
+        chance = _cut_tail(threshold, shown - number)
+        return chance > failing * _cut_tail(threshold, least - number)
+
+    def at_most(number: Array) -> Array:
+        """Whether V is v or less with probability above `failing`."""
+        # The two sides of zero have differences of small numbers that are accurate.
+        above = _cut_tail(threshold, least - number) - _cut_tail(threshold, shown + 1 - number)
+        below = _cut_tail(threshold, number - shown) - _cut_tail(threshold, number - least + 1)
+        chance = np.where(shown < number, below, above)
+        return chance > failing * _cut_tail(threshold, least - number)
+
+    low, inside = shown - reach - 1, shown
+    high, within = shown + reach + 1, shown
+    for _ in range(reach.bit_length() + 1):
+        middle = np.floor((low + inside) / 2)
+        accepted = at_least(middle) & (middle >= shown - reach)
+        low, inside = np.where(accepted, low, middle), np.where(accepted, middle, inside)
+        middle = np.ceil((high + within) / 2)
+        accepted = at_most(middle) & (middle <= shown + reach)
+        high, within = np.where(accepted, high, middle), np.where(accepted, middle, within)
+    return inside, within
+
+
+def _cut_tail(threshold: Threshold, value: Array) -> Array:
+    """P(X >= value) of the noise X of a threshold, but for a factor, as `thresholding` has it."""
+    scale, cut = float(threshold.scale), threshold.cut
+
+    def beyond(number: Array) -> Array:
+        """Σ p^x for x from a number of at least 1 up to the cut, times 1 - p."""
+        left = np.maximum(cut + 1 - number, 0)
+        return np.asarray(np.exp(-np.minimum(number, cut + 1) / scale) * -np.expm1(-left / scale))
+
+    whole = 1 + math.exp(-1 / scale) - 2 * math.exp(-(cut + 1) / scale)
+    positive, others = beyond(np.maximum(value, 1)), whole - beyond(np.maximum(1 - value, 1))
+    return np.asarray(np.where(value > 0, positive, others))

@@ -31,8 +31,8 @@ def _notes(planned: Plan) -> Iterator[str]:
         columns = [each.label for each in planned.outputs if index in planned.released_for(each)]
         if columns:
             yield (
-                f"± of {', '.join(columns)} holds for a key whether it is shown or not; those near "
-                f"{least} are shown where noise was above zero"
+                f"± of {', '.join(columns)} holds for the keys that are shown; it is wide near "
+                f"{least}, where keys are shown that noise was above zero for"
             )
 
 
