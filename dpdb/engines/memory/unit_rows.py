@@ -106,7 +106,7 @@ class UnitRows:
             # Where each row is a unit, rows are numbered from the first one of the piece on.
             before = 0 if self.piece is None or first.unit is not None else self.piece.start
             return PlanRows(leaves.frame(rows, names), len(rows), None, rows.owners + before)
-        every = self._of_table(table, plan, slots)
+        every = self._of_table(table, names, slots)
         if self.piece is None:
             return every
         counted = counted_rows(plan, every.frame, every.rows, every.units)
@@ -115,12 +115,14 @@ class UnitRows:
         owners = None if every.owners is None else every.owners[kept]
         return PlanRows(Frame(columns, slots), len(kept), None, owners)
 
-    def _of_table(self, table: Table, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
-        """All rows of a plan's table."""
-        # Which of a unit's rows count depends on all declared columns.
-        names = plan.column_names
-        declared = frozenset(column.name for column in table.columns)
-        every = self.rows_of(table, names if table.unit is None else declared)
+    def _of_table(
+        self, table: Table, names: frozenset[str], slots: Mapping[Slot, AnyVector]
+    ) -> PlanRows:
+        """All rows of a table, with these columns."""
+        if table.unit is None:
+            every = self.rows_of(table, names)
+        else:  # Which of a unit's rows count depends on all declared columns.
+            every = self.rows_of(table, frozenset(column.name for column in table.columns))
         units, owners = None, every.owners
         if owners is not None and isinstance(table, MadeTable):
             units = Units.of(table, every.columns, owners, self.sample_key)
@@ -156,10 +158,13 @@ class UnitRows:
         used = names if used is None else used
         if isinstance(table, MadeTable):
             return self._made_rows(table)
-        rows = self.read(table, decided_by(table) | frozenset(names)).rows
+        loaded = self.read(table, decided_by(table) | frozenset(names))
+        rows = loaded.rows
+        if table.unit is None and (self.piece is None or table.public):
+            return TableRows({name: loaded.columns[name] for name in names}, rows, None)
         owners = self.held.owners(table, self._columns, self.sample_key)
         declared = [column for column in table.columns if column.name in names]
-        if self.piece is None or table.public:
+        if self.piece is None:
             return TableRows({c.name: self._column(table, c) for c in declared}, rows, owners)
         if owners is None:
             own = slice(self.piece.start, max(self.piece.start, min(self.piece.stop, rows)))
