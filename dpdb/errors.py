@@ -240,7 +240,7 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
     lines = statement.split("\n")
     # What else is refused, or fails, is not wrong in any one place of the statement.
     wrong = not isinstance(error, BudgetExceeded | SetupError | InternalError | OutOfResources)
-    if wrong and error.place and error.place.line <= len(lines):
+    if wrong and statement and error.place and error.place.line <= len(lines):
         room = _SHOWN if columns is None else max(min(_SHOWN, columns - 5), 20)
         parts += _pointed(lines[error.place.line - 1], error.place.column, room)
     if error.hint:

@@ -16,6 +16,7 @@ from sqlglot.tokens import Tokenizer as BaseTokenizer
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
 from dpdb.sql.date_functions import DATE_CALLS, UNREAD
 from dpdb.sql.named_arguments import around_their_calls
+from dpdb.sql.splitting import CLAUSES
 
 # sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
 # text, with its place.
@@ -103,14 +104,13 @@ _STUMBLED = {
     "SELECT": "a statement ends with ;",
 }
 """What helps where the parser stumbles over a word."""
-_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION")
 
 
 def _meant(word: str, details: dict[str, Any]) -> str | None:
     """The clause that a mistyped word was to begin: the one stumbled over, or an alias before."""
     read = re.findall(r"\w+", details.get("start_context") or "")
     for written in (word, *read[-1:]):
-        if written.upper() not in _CLAUSES and (hint := did_you_mean(written, _CLAUSES)):
+        if written.upper() not in CLAUSES and (hint := did_you_mean(written, CLAUSES)):
             return hint
     return None
 

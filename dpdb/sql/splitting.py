@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+BEGINNINGS = ("SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
+"""The words that begin a statement."""
+CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION")
+"""The words that begin a clause."""
 _TOKEN = re.compile(
     r"""
       (?P<skip> --[^\r\n]* | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` )

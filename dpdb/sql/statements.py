@@ -18,6 +18,7 @@ from dpdb.sql.dialect import select_tree
 from dpdb.sql.literals import number
 from dpdb.sql.option_names import SETTINGS, TEACHING
 from dpdb.sql.options import read_options
+from dpdb.sql.splitting import BEGINNINGS
 from dpdb.sql.terms import WrittenOption
 from dpdb.sql.tokens import read_tokens
 from dpdb.sql.trees import place_at
@@ -127,7 +128,6 @@ _INSTEAD = {
     ),
 }
 """What to write for the statements of other systems."""
-_BEGINNINGS = ("SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _Words:
             return _INSTEAD[word]
         # A word that has a meaning in SQL is not mistyped.
         mistyped = bool(word) and self.tokens[0].token_type is TokenType.VAR
-        return did_you_mean(word, _BEGINNINGS) if mistyped else None
+        return did_you_mean(word, BEGINNINGS) if mistyped else None
 
     def place(self, index: int) -> Place:
         """The place of a token; past the last token, the end of the statement."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpdb.errors import DpdbError, StatementError
+from dpdb.errors import DpdbError, Place, StatementError
 from dpdb.sql.splitting import Piece, next_piece, skip_ignored, split
 
 LINES = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
@@ -57,21 +57,22 @@ class Sql:
 
 def entries(text: str) -> Iterator[Command | Sql]:
     """The commands and statements in `text`, in order; the last may be incomplete."""
-    for _, entry in numbered_entries(text):
+    for _, entry in placed_entries(text):
         yield entry
 
 
-def numbered_entries(text: str) -> Iterator[tuple[int, Command | Sql]]:
-    """The same, each with the number of the line on which it begins."""
+def placed_entries(text: str) -> Iterator[tuple[Place, Command | Sql]]:
+    """The same, each with the place at which it begins."""
     position, line = 0, 1
     while position < len(text):
         begins = skip_ignored(text, position)
         line += text.count("\n", position, begins)
         entry, after = _next_entry(text, position)
+        place = Place(line, begins - text.rfind("\n", 0, begins))
         if isinstance(entry, Piece):
-            yield line, Sql(entry.text)
+            yield place, Sql(entry.text)
         elif entry is not None:
-            yield line, entry
+            yield place, entry
         line += text.count("\n", begins, after)
         position = after
 

@@ -21,8 +21,10 @@ from dpdb.errors import (
     TooLarge,
     Unsupported,
     UsageError,
+    did_you_mean,
 )
-from dpdb.interfaces.shell.entries import Command, Sql, numbered_entries
+from dpdb.interfaces.shell.entries import Command, Sql, placed_entries
+from dpdb.sql.splitting import BEGINNINGS, CLAUSES
 
 LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
@@ -40,6 +42,8 @@ _OTHER_SQL = re.compile(
     re.IGNORECASE,
 )
 """What other shells understand: a file with it is one of statements all the same."""
+_OTHER_COMMAND = re.compile(r"[.\\][A-Za-z]+[+?]?")
+"""A command, even one that is not there, such as `.echo on` or one that is mistyped."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,8 @@ class Scripted(Sql):
 
     file: str
     """What the file is called, for errors."""
-    line: int
-    """The number of the line on which it begins."""
+    begins: Place
+    """Where in the file it begins."""
     trusted: bool
     """Whether all that stands before it in the file looks like statements."""
 
@@ -59,13 +63,21 @@ class Scripted(Sql):
             return super().presentable(error)
         match error:
             case TooLarge():  # its message has numbers alone
-                return "", TooLarge(f"line {self.line} of {self.file}: {error.message}")
+                return "", TooLarge(f"line {self.begins.line} of {self.file}: {error.message}")
             case StatementError():
-                at = error.place or Place(1, 1)
-                where = f"line {self.line + at.line - 1} of {self.file}"
-                message = f"{where}: this is no SQL, or some of its file is none"
-                return "", SyntaxFault(message, hint=self.hint)
+                at = self._in_file(error.place or Place(1, 1))
+                message = f"this is no SQL at column {at.column}, or some of its file is none"
+                hint = self.hint or (error.hint if _is_of_clauses(error) else None)
+                return "", SyntaxFault(
+                    f"line {at.line} of {self.file}: {message}", hint=hint, place=at
+                )
         return "", error
+
+    def _in_file(self, place: Place) -> Place:
+        """A place in the statement as one in the file."""
+        first = place.line == 1
+        column = place.column + (self.begins.column - 1 if first else 0)
+        return Place(self.begins.line + place.line - 1, column)
 
     def _is_sql(self) -> bool:
         if not re.match(r"(explain|select|with)\b", self.text, re.IGNORECASE):
@@ -82,19 +94,40 @@ def statements(name: str, commands: Collection[str]) -> Iterator[Scripted | Comm
     """
     shown = _shown(name)
     trusted = True
-    for line, entry in numbered_entries(_text(name)):
+    for begins, entry in placed_entries(_text(name)):
         match entry:
             case Command(name=command) if trusted and command.lower() in commands:
                 yield entry
             case Sql(text=text) if _STATEMENT.fullmatch(text):
-                yield Scripted(text, shown, line, trusted)
+                yield Scripted(text, shown, begins, trusted)
             case _:
-                trusted &= isinstance(entry, Sql) and bool(_OTHER_SQL.fullmatch(entry.text))
+                trusted &= _is_of_other_shells(entry)
                 yield Unsupported(
                     "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table, SET and dot commands are "
-                    f"understood: line {line} of {shown} is something else",
-                    hint=".help lists the commands" if isinstance(entry, Command) else None,
+                    f"understood: line {begins.line} of {shown} is something else",
+                    hint=_instead(entry),
                 )
+
+
+def _is_of_other_shells(entry: Command | Sql) -> bool:
+    """Whether other shells understand an entry, so that its file is one of statements."""
+    if isinstance(entry, Command):
+        return _OTHER_COMMAND.fullmatch(entry.name) is not None
+    return _OTHER_SQL.fullmatch(entry.text) is not None
+
+
+def _instead(entry: Command | Sql) -> str | None:
+    """A hint in words of ours alone."""
+    if isinstance(entry, Command):
+        return ".help lists the commands"
+    word = re.match(r"[A-Za-z]{3,10}\b", entry.text)
+    return did_you_mean(word[0], BEGINNINGS) if word else None
+
+
+def _is_of_clauses(error: StatementError) -> bool:
+    """Whether the hint of an error names words of SQL alone, and no name of the file's."""
+    known = {f"did you mean {word}?" for word in (*CLAUSES, *BEGINNINGS)}
+    return isinstance(error, SyntaxFault | Unsupported) and error.hint in known
 
 
 def _shown(name: str) -> str:

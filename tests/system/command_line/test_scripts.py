@@ -79,6 +79,28 @@ def test_wrong_sql_in_a_file_is_placed(run: Run, people: Path) -> None:
     assert ran.code == 1
 
 
+def test_errors_in_a_file_are_as_good_as_typed_ones(run: Run, people: Path) -> None:
+    """Only the file's own text is missing where it is no SQL."""
+    wrong = "SHOW ALL; SHOW ALL;\n SELECT COUNT(*) FORM people"
+    [*_, error] = (ran := run(people, "--json", stdin=wrong)).answers
+    assert "line 2 of standard input: this is no SQL at column 23" in ran.err
+    assert "hint: did you mean FROM?" in ran.err
+    assert "FORM" not in ran.out + ran.err
+    assert (error["error"]["line"], error["error"]["column"]) == (2, 23)
+    assert "did you mean SELECT?" in run(people, stdin="SELEC COUNT(*) FROM people").err
+    hidden = "Woods, SELECT\n;SELECT age AS WOODS FROM people ORDER BY WOODY"
+    assert "WOOD" not in run(people, "--on-error", "continue", stdin=hidden).err.upper()
+
+
+@pytest.mark.parametrize("stray", [".echo on", ".separator ,", "\\set x 1", ".ehco"])
+def test_a_stray_command_hides_no_later_error(run: Run, people: Path, stray: str) -> None:
+    text = f"{stray}\nSELECT COUNT(*) FROM people WHERE agee > 3;"
+    ran = run(people, "--on-error", "continue", stdin=text)
+    assert ".help lists the commands" in ran.err
+    assert "did you mean age?" in ran.err
+    assert "WHERE agee > 3" in ran.err
+
+
 def test_what_is_typed_is_shown(run: Run, people: Path) -> None:
     assert "DELETE" in run(people, "-c", "DELETE FROM people").err
 
