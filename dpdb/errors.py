@@ -27,12 +27,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 LONGEST = 300
@@ -162,10 +163,21 @@ def reportable(error: Exception) -> DpdbError:
     unloaded = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
     if no_thread or unloaded or isinstance(error, MemoryError | OSError | RecursionError):
         return OutOfResources(
-            "this machine lacks memory, threads, open files or disk space to answer this statement",
-            hint=STAYS_PAID,
+            "this machine lacks memory, threads, open files or disk space to answer this statement"
         )
-    return InternalError("dpdb failed to answer this statement", hint=STAYS_PAID)
+    return InternalError("dpdb failed to answer this statement")
+
+
+@contextmanager
+def paid_for(*, charged: bool = True) -> Iterator[None]:
+    """Every error within says, where something was `charged`, that the price stays paid."""
+    try:
+        yield
+    except Exception as error:
+        shown = reportable(error)
+        if charged and STAYS_PAID not in (shown.hint or ""):
+            shown.hint = STAYS_PAID if shown.hint is None else f"{STAYS_PAID}; {shown.hint}"
+        raise shown from None
 
 
 def _clipped(text: str) -> str:

@@ -16,7 +16,7 @@ from dpdb.answers.estimates import Noisy
 from dpdb.answers.formats.footer import DIGITS
 from dpdb.answers.record import Cell
 from dpdb.answers.release_reports import promised_error
-from dpdb.errors import BudgetExceeded, DpdbError
+from dpdb.errors import BudgetExceeded, DpdbError, paid_for
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.batch import JointQuery, can_be_joined, joined, unlabelled
 from dpdb.plan.plan import Plan
@@ -143,7 +143,8 @@ class PlannedPart:
         if joint.result is None:
             check()
             receipt = joint.charge(ledger)
-            joint.result = open_executor().execute(joint.plan, receipt)
+            with paid_for():
+                joint.result = open_executor().execute(joint.plan, receipt)
             price = receipt.price
         self.answered = True
         draws = joint.result.noisy.draws

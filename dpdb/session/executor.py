@@ -7,8 +7,8 @@ leave on a tick: who interrupts the work finds nothing of it kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from dpdb.answers.derived import subquery_answers
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.group_rows import with_keys
 from dpdb.answers.record import Disclosure
-from dpdb.errors import STAYS_PAID, DpdbError, InternalError
+from dpdb.errors import InternalError, paid_for
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
@@ -51,16 +51,6 @@ if TYPE_CHECKING:
 
 Reading = Callable[[float], AbstractContextManager[object]]
 """Waits for a tick at the end of work to which one unit can add so many seconds."""
-
-
-@contextmanager
-def paid_for() -> Iterator[None]:
-    """Every error raised within says that the price stays paid, besides what it hints at."""
-    try:
-        yield
-    except DpdbError as error:
-        error.hint = STAYS_PAID if error.hint is None else f"{STAYS_PAID}; {error.hint}"
-        raise
 
 
 def _check_receipt(shared: Shared, receipt: Receipt) -> None:

@@ -22,11 +22,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
-from types import FrameType
+from threading import RLock
+from types import FrameType, TracebackType
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError, Place, reportable
+from dpdb.errors import DpdbError, Place, UsageError, reportable
 from dpdb.ledger.protocol import QueryLimit
 from dpdb.session.tick import Leaving, Moments, wait_to_drop, wait_to_leave
 
@@ -40,7 +40,7 @@ class Gate:
     def __init__(self, moments: Moments, *, timed: bool) -> None:
         self._timed = timed
         self._moments = moments
-        self._lock = Lock()
+        self._lock = _Alone()
         self._interrupts = _Interrupts()
         self._started = 0.0
         self._leaving: Leaving | None = None
@@ -84,6 +84,8 @@ class Gate:
         The next statement is let in when this one has left: otherwise its time would tell when this
         one's answer was ready.
         """
+        if not isinstance(text, str):
+            raise UsageError("a statement is a text")
         started = time.monotonic()
         with self._lock, self._interrupts:
             self._started, self._leaving, self._unit_seconds = started, None, 0.0
@@ -165,6 +167,40 @@ class _Interrupts:
         elif time.monotonic() - self._raised > _ONE_INTERRUPT:
             self._raised = time.monotonic()
             raise KeyboardInterrupt
+
+
+class _Alone:
+    """A lock that refuses its own thread: what holds it would wait for itself for ever.
+
+    A signal handler, or a function that an answer calls, may run in the middle of a statement.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._held = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._held:
+            self._lock.release()
+            raise UsageError(
+                "the session is answering a statement, and its own thread asks another",
+                hint="a signal handler or a callback can ask when the answer is there",
+            )
+        self._held = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._held = False
+        self._lock.release()
+
+    def locked(self) -> bool:
+        """Whether a statement is being answered."""
+        return self._held
 
 
 def _of_statement(text: str, error: DpdbError) -> DpdbError:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import STAYS_PAID, BudgetExceeded, InternalError
+from dpdb.errors import BudgetExceeded, InternalError, paid_for
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.plan import Plan
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.gradual_release import enough
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.session.executor import Executor, GradualExecutor, NoisyResult, paid_for
+from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
 from dpdb.session.shared_levels import Shared
 
 if TYPE_CHECKING:
@@ -72,28 +72,24 @@ def purchases(
     if options.relative_error is not None:
         for purchase in _gradual_purchases(plans, options, ledger, open_executor):
             # It is kept at once: a later step may fail, and this one is paid for all the same.
-            _is_kept(keeping, purchase)
+            with paid_for():
+                keeping.keep(purchase)
             yield purchase
         return
     (plan,) = plans
     charged = shared = keeping.shared(plan)
     receipt = shared.charge(ledger)
-    executor = open_executor()
-    while True:
-        result = executor.execute(plan, receipt, shared)
-        purchase = Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
-        if _is_kept(keeping, purchase, shared):
-            break
-        # Others have released some of it in the meantime. What was drawn here is forgotten.
-        shared = keeping.shared(plan)
-        _check_shown(shared, charged)
-    yield purchase
-
-
-def _is_kept(keeping: Keeping, purchase: Purchase, shared: Shared | None = None) -> bool:
-    """Whether a purchase could be kept; the ledger may fail."""
     with paid_for():
-        return keeping.keep(purchase, shared)
+        executor = open_executor()
+        while True:
+            result = executor.execute(plan, receipt, shared)
+            purchase = Purchase(result, receipt.price, accuracy_notes.error_notes(options, plan))
+            if keeping.keep(purchase, shared):
+                break
+            # Others have released some of it in the meantime. What was drawn here is forgotten.
+            shared = keeping.shared(plan)
+            _check_shown(shared, charged)
+    yield purchase
 
 
 def _check_shown(shared: Shared, charged: Shared) -> None:
@@ -104,7 +100,7 @@ def _check_shown(shared: Shared, charged: Shared) -> None:
     if not shared.own_loss.is_at_most(charged.own_loss):
         raise InternalError(
             "this answer would reveal more than was charged for, as another was released meanwhile",
-            hint=f"{STAYS_PAID}; ask again",
+            hint="ask again",
         )
 
 
@@ -122,16 +118,18 @@ def _gradual_purchases(
     for step, plan in enumerate(plans):
         loss = _loss_of_step(plans, step)
         try:
-            charged = ledger.charge(loss, plan.region, int(not step))
+            with paid_for(charged=receipt is not None):
+                charged = ledger.charge(loss, plan.region, int(not step))
         except BudgetExceeded:
             if receipt is None:
                 raise
             return
-        receipt = charged if receipt is None else receipt + charged
-        gradual = gradual or GradualExecutor(open_executor(), plans)
-        result = gradual.execute(step, receipt)
-        reached = _is_accurate(plan, result, options)
-        notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
+        with paid_for():
+            receipt = charged if receipt is None else receipt + charged
+            gradual = gradual or GradualExecutor(open_executor(), plans)
+            result = gradual.execute(step, receipt)
+            reached = _is_accurate(plan, result, options)
+            notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
         yield Purchase(result, receipt.price, notes, step)
         if reached:
             return

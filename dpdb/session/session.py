@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, Detail, columns_of
-from dpdb.errors import Unsupported, printable
+from dpdb.errors import Unsupported, UsageError, paid_for, printable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Query
@@ -68,10 +68,12 @@ class Session:
 
         Raises LedgerError where the ledger of a lasting budget refuses the session.
         """
+        if not isinstance(teach, bool):
+            raise UsageError("teach is True or False", hint="dpdb.connect(…, teach=True)")
         valid_budget(policy.budget)
-        self.policy = policy
-        self.teach = teach
-        self.settings = Settings()
+        self._policy = policy
+        self._teach = teach
+        self._settings = Settings()
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
         # None of these holds the session: it and its rows are forgotten with the last name.
         self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
@@ -103,6 +105,21 @@ class Session:
         epsilon = f"ε {decimal(balance.epsilon_left, 6)} of {decimal(budget.epsilon)}"
         queries = f"{balance.queries_left} of {budget.queries} queries"
         return f"<Session on {tables}: {epsilon}, {queries} left>"
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that the session was made with."""
+        return self._policy
+
+    @property
+    def teach(self) -> bool:
+        """Whether the session is in teaching mode, for good."""
+        return self._teach
+
+    @property
+    def settings(self) -> Settings:
+        """What SET has changed."""
+        return self._settings
 
     @property
     def balance(self) -> Balance:
@@ -145,6 +162,8 @@ class Session:
             rows, notes = self._batches.plan(asked, self._rows)
             return replace(self._shown("", PLAN_COLUMNS, rows), note_detail=Detail.of(notes))
 
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise UsageError("statements that are planned together are a list of texts")
         return self._gate.answer("", planned)
 
     def _quote(self, text: str) -> Answer:
@@ -250,7 +269,8 @@ class Session:
         if planned is not None:
             ledger, repeat = self._ledger.recording(text), planned.answered
             purchase = planned.purchase(ledger, lambda: self._executor(()), self._gate.check)
-            return self._answer(text, planned.plan_of(query), purchase, repeat)
+            with paid_for(charged=purchase.price != FREE):
+                return self._answer(text, planned.plan_of(query), purchase, repeat)
         chosen, options = self._plans(query, self._rows), query.options
         plans = chosen.plans
         if plans[-1].settled:
@@ -264,8 +284,9 @@ class Session:
         shelf = self._shelf(chosen)
         self._gate.check()
         *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
-        released_answers.keep(query, chosen, purchase, self._memory)
-        return self._answer(text, plans[purchase.step], purchase)
+        with paid_for():
+            released_answers.keep(query, chosen, purchase, self._memory)
+            return self._answer(text, plans[purchase.step], purchase)
 
     def _as_planned(self, query: Query) -> PlannedPart | None:
         """The query's part of a joint plan, where it was planned with others."""
@@ -306,6 +327,6 @@ class Session:
         return Answer(text, columns, columns_of(rows, len(columns)), self.balance)
 
     def _assign(self, text: str, assign: Assign) -> Answer:
-        self.settings = self.settings.changed(assign, teach=self.teach)
+        self._settings = self.settings.changed(assign, teach=self.teach)
         value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
         return self._shown(text, ("setting", "value"), ((assign.name, value),))

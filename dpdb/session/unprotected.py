@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Detail
-from dpdb.errors import InvalidOption, Unsupported
+from dpdb.errors import InvalidOption, Unsupported, paid_for
 from dpdb.ledger.protocol import FREE
 from dpdb.plan.plan import Plan
 from dpdb.plan.planner import outline
@@ -53,7 +53,8 @@ class UnprotectedAnswers:
         if epsilon is not None:
             price = self.ledger.charge(ComposedLoss.of(pure(epsilon)), None).price
         share = None if epsilon is None else epsilon / planned.aggregates
-        cells, kinds, revealed = unprotected_cells(planned, self.engine(), self.noise, share)
+        with paid_for(charged=price != FREE):
+            cells, kinds, revealed = unprotected_cells(planned, self.engine(), self.noise, share)
         return replace(
             self._about(text, planned, price),
             cells=cells,

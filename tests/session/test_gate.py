@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, UsageError
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.reader import policy_for
 from dpdb.session.session import Session
@@ -92,3 +92,57 @@ def test_a_price_waits_for_nothing(clock: list[float]) -> None:
     """It is told while somebody types, and reads no row."""
     Session(policy_for(PEOPLE)).quote("SELECT COUNT(*) FROM people")
     assert len(clock) == 1
+
+
+def test_a_session_that_its_own_thread_enters_again_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a signal handler or a callback does; it must not wait for itself."""
+    session = Session(policy_for(PEOPLE))
+    refused: list[DpdbError] = []
+
+    def ask_again(_: float) -> None:
+        for ask in (session.execute, session.price):
+            with pytest.raises(DpdbError, match="its own thread") as caught:
+                ask("SELECT COUNT(*) FROM people")
+            refused.append(caught.value)
+
+    monkeypatch.setattr(time, "sleep", ask_again)
+    session.execute("SELECT COUNT(*) FROM people")
+    assert len(refused) == 2
+    assert session.execute("SELECT COUNT(*) FROM people").repeat
+
+
+@pytest.mark.parametrize("text", [None, 1, b"SELECT 1"])
+def test_a_statement_is_a_text(text: object) -> None:
+    session = Session(policy_for(PEOPLE))
+    for ask in (session.execute, session.price, session.quote, lambda it: session.plan([it])):
+        with pytest.raises(UsageError) as caught:
+            ask(text)  # type: ignore[arg-type]
+        assert caught.value.hint is None
+    with pytest.raises(UsageError):
+        session.plan("SELECT 1")
+
+
+def test_teaching_mode_is_not_entered_later() -> None:
+    session = Session(policy_for(PEOPLE))
+    for name in ("teach", "settings", "policy"):
+        with pytest.raises(AttributeError):
+            setattr(session, name, True)
+    for teach in (1, "no", None):
+        with pytest.raises(UsageError, match="True or False"):
+            Session(policy_for(PEOPLE), teach=teach)  # type: ignore[arg-type]
+
+
+def test_nothing_is_said_of_a_price_that_was_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(policy_for(PEOPLE))
+
+    def fail(*_: object) -> None:
+        raise ValueError("a cell")
+
+    monkeypatch.setattr(session, "_explained", fail)
+    monkeypatch.setattr(session, "_plans", fail)
+    for text in ("EXPLAIN SELECT COUNT(*) FROM people", "SELECT COUNT(*) FROM people"):
+        with pytest.raises(DpdbError) as caught:
+            session.execute(text)
+        assert (caught.value.kind, caught.value.hint) == ("InternalError", None)

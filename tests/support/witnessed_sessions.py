@@ -8,6 +8,7 @@ from fractions import Fraction
 from random import Random
 from unittest import mock
 
+from dpdb import errors
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.errors import DpdbError, InternalError
 from dpdb.ledger.protocol import FREE, Balance, Price
@@ -50,8 +51,8 @@ class Told:
 def run(script: Script, database: Database, witness: Witness) -> list[Told]:
     """What each statement tells, with the plan of all before them."""
     told = []
-    failing = mock.patch.object(gate, "reportable", _reported)
-    with database.in_memory(), witness.watching(), failing:
+    failing = [mock.patch.object(each, "reportable", _reported) for each in (gate, errors)]
+    with database.in_memory(), witness.watching(), failing[0], failing[1]:
         session = Session(script.policy, noise=witness.source)
         for text in [*([""] if script.planned else []), *script.statements]:
             cost = FREE

@@ -58,15 +58,17 @@ class Batch(Console):
         return self._session
 
     def execute(self, statement: Sql) -> bool:
-        started = time.monotonic()
+        started, queries = time.monotonic(), 0
         try:
+            queries = self._session.balance.queries_left
             answer = self._session.execute(statement.text)
-            shown = self.answer_text(answer)
+            shown = self.shown(answer)
         except Exception as error:
             self._refuse(statement, reportable(error))
             return False
         except KeyboardInterrupt:
-            tell(f"cancelled; {STAYS_PAID}")
+            spent = self._session.balance.queries_left < queries
+            tell(f"cancelled; {STAYS_PAID if spent else 'nothing was spent'}")
             raise
         if answer.query and not answer.explain:
             self.answer = answer

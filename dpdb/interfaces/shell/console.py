@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, TextIO
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import FORMATS, as_vertical
-from dpdb.errors import DpdbError, UsageError
+from dpdb.errors import DpdbError, UsageError, paid_for
 from dpdb.interfaces.shell.entries import Command, Sql
 from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
+from dpdb.ledger.protocol import FREE
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import unpacked_name
 from dpdb.policy.storage import data_files
@@ -128,6 +129,11 @@ class Console(ABC):
             vertical = as_vertical(answer, intervals=intervals)
             table = fitted(vertical.removesuffix(below), self.room)
         return table + fitted(below, self.room)
+
+    def shown(self, answer: Answer) -> str:
+        """The answer as text; an error on the way says that it was paid for, if it was."""
+        with paid_for(charged=not answer.explain and answer.cost != FREE):
+            return self.answer_text(answer)
 
     def show(self, text: str) -> None:
         """Print to standard output, or into the file that answers go to."""

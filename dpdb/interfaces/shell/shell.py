@@ -89,7 +89,7 @@ class Shell(Console):
             started = time.monotonic()
             self._progress.restart()
             answer = self.session.execute(text)
-            shown = self.answer_text(answer)
+            shown = self.shown(answer)
         except Exception as error:
             tell_error(*statement.presentable(reportable(error)))
             return False

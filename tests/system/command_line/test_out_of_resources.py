@@ -141,6 +141,9 @@ def test_an_interrupt(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> 
     ran = run(make(ROWS), "-c", f"{COUNT}; {COUNT}")
     assert ran.code == 130
     assert ran.err.endswith("cancelled; what it cost stays paid\ninterrupted\n")
+    monkeypatch.setattr("dpdb.session.session.Session._explained", _failing(KeyboardInterrupt()))
+    ran = run(make(ROWS), "-c", f"EXPLAIN {COUNT}")
+    assert ran.err.endswith("cancelled; nothing was spent\ninterrupted\n")
 
 
 @pytest.mark.parametrize(
