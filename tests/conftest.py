@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 from collections.abc import Iterator
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices; read when numpy is imported
@@ -49,6 +50,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # libraries complain of what is left when Python ends
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state() -> Iterator[None]:
+    """What dpdb notes of the files that it writes is noted in a folder of the tests' own."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", folder)
+        yield
 
 
 @pytest.fixture(scope="module")

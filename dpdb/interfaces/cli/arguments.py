@@ -11,7 +11,7 @@ from pathlib import Path
 from dpdb import __version__
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
-from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.cli.parsers import Parser, add_force
 from dpdb.policy.budget import (
     LARGEST_QUERIES,
     Composition,
@@ -65,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     add("--plan", action="store_true",
         help="plan the statements together, so that they share what they draw")  # fmt: skip
     add("-o", "--output", default="", metavar="FILE", help="write answers to a file")
+    add_force(result)
     add("--on-error", choices=["stop", "continue"], default="stop",
         help="whether to go on after a statement that fails")  # fmt: skip
     add("--config", type=Path, metavar="FILE", help="settings of the prompt (.help settings)")

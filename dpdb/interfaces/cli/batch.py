@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import STAYS_PAID, DpdbError, SetupError, reportable
@@ -16,6 +16,7 @@ from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import tell, tell_error
 from dpdb.policy.catalog import Policy
+from dpdb.policy.output_files import OutputFile
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
@@ -34,12 +35,13 @@ class Batch(Console):
         inputs: Iterable[Path],
         *,
         restricted: bool = False,
+        force: bool = False,
     ):
-        super().__init__(policy, settings, inputs, restricted=restricted)
+        super().__init__(policy, settings, inputs, restricted=restricted, force=force)
         self.code = 0
         """The gravest exit code so far."""
         self._session = session
-        self._begun: set[TextIO | None] = set()
+        self._begun: set[OutputFile | None] = set()
         """Where an answer was shown, so that a blank line comes before the next one."""
         self._hopeless = False
         """Whether something other than a statement failed, so that none can succeed."""
@@ -96,7 +98,7 @@ class Batch(Console):
     def _report(self, text: str, error: DpdbError) -> None:
         """Print an error to stderr; with JSON, print it among the answers as well."""
         if self.settings["mode"] == "json":
-            print(error_as_json(text, error), file=self.file, flush=True)
+            super().show(error_as_json(text, error))
         tell_error(text, error)
 
 

@@ -19,6 +19,7 @@ from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.files.draft import Draft, drafts
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
+from dpdb.policy.output_files import written
 
 _HEADER = """\
 # The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
@@ -67,7 +68,8 @@ def main(words: list[str]) -> int:
     if options.output is None:
         print(text, end="")
     else:
-        _write(options.output, text)
+        with written(options.output, new=True) as file:
+            file.write(text.encode())
     for note in [note for each in tables for note in each.notes]:
         print(f"note: {printable(note)}", file=sys.stderr)
     if options.output is not None:
@@ -95,21 +97,6 @@ def parser() -> argparse.ArgumentParser:
     add("--no-header", action="store_true",
         help="the first line is a row; columns get numbers, to be replaced by names")  # fmt: skip
     return result
-
-
-def _write(output: Path, text: str) -> None:
-    try:
-        with output.open("x", encoding="utf-8") as file:
-            try:
-                file.write(text)
-                file.flush()
-            except OSError:
-                output.unlink()  # or the half of it would be read as a policy
-                raise
-    except FileExistsError:
-        raise UsageError(f"there is a file {output} already") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
 
 def _policy_text(tables: Sequence[Draft], output: Path | None) -> str:

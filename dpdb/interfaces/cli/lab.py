@@ -18,11 +18,13 @@ from dpdb.interfaces.cli.arguments import data_file
 from dpdb.interfaces.cli.lab_audit import main as audit
 from dpdb.interfaces.cli.lab_room import main as room
 from dpdb.interfaces.cli.lab_score import main as score
+from dpdb.interfaces.cli.parsers import add_force
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS
 from dpdb.lab.defences import Defence
 from dpdb.lab.scenario import DataFile
+from dpdb.policy.output_files import check_output
 
 if TYPE_CHECKING:
     from dpdb.lab.pages.report import Report
@@ -84,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
     add("--step", action="store_true", help="stop before each query, and ask the class what comes")
     add("--student", action="store_true", help="with --html: guesses and explanations left blank")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
+    add_force(result)
     return result
 
 
@@ -108,17 +111,19 @@ def _one(options: argparse.Namespace) -> int:
     from dpdb.lab.pages import terminal  # noqa: PLC0415 (numpy)
     from dpdb.lab.pages.report import as_object  # noqa: PLC0415
 
+    for path in filter(None, (options.html, options.png)):
+        check_output(path, force=options.force)
     with _opened(options) as attack:
         report = _try_attack(attack, options)
     if options.json:
         print(dumped(as_object(report)))
     if options.html:
-        kinds.write(options.html, _pages(options).page(report))
+        kinds.write(options.html, _pages(options).page(report), force=options.force)
     if options.png:
         from dpdb.lab.pages.rates import rates  # noqa: PLC0415
         from dpdb.lab.plots.files import save_png  # noqa: PLC0415 (matplotlib)
 
-        save_png(rates(report), options.png)
+        save_png(rates(report), options.png, force=options.force)
     if options.step:
         _step_through(report)
     elif not (options.json or options.html or options.png):
@@ -161,9 +166,11 @@ def _all(options: argparse.Namespace) -> int:
     attacks, reports, pages = catalogue(), [], _pages(options)
     for name, attack in attacks.items():
         reports.append(_try_attack(attack, options))
-        kinds.write(options.html / f"{name}.html", pages.page(reports[-1], list(attacks)))
-    room(["--html", str(options.html / ROOM), "--seed", str(options.seed)])
-    kinds.write(options.html / "index.html", pages.index(reports, ROOM))
+        page = pages.page(reports[-1], list(attacks))
+        kinds.write(options.html / f"{name}.html", page, force=options.force)
+    forced = ["--force"] if options.force else []
+    room(["--html", str(options.html / ROOM), "--seed", str(options.seed), *forced])
+    kinds.write(options.html / "index.html", pages.index(reports, ROOM), force=options.force)
     return 0
 
 

@@ -10,6 +10,7 @@ from dpdb.errors import InvalidOption, UsageError, printable
 from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.defences import exactly
 from dpdb.policy.budget import valid_epsilon
+from dpdb.policy.output_files import save
 
 MOST_TRIALS = 100_000
 LONGEST_LIMIT = 3600
@@ -54,18 +55,10 @@ def _whole(text: str, least: int, most: int) -> int:
     return int(text)
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, text: str, *, force: bool) -> None:
     """Write a page, and say so on the error stream."""
-    save(path, text)
+    save(path, text.encode(), force=force)
     print(f"wrote {printable(str(path))}", file=sys.stderr)
-
-
-def save(path: Path, text: str) -> None:
-    """Write a page."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def make_folder(path: Path) -> None:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from dpdb.errors import DataFileError, UsageError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
 from dpdb.interfaces.cli.arguments import data_file
+from dpdb.interfaces.cli.parsers import add_force
 from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.lab.scenario import DataFile
 
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--html", type=Path, metavar="FILE", help="write a page that plays it")
     add("--delay", type=_seconds, default=0.15, metavar="S", help="seconds between two pictures")
     add("--seed", type=kinds.seed, default=1, metavar="S", help="the same seed, the same questions")
+    add_force(parser)
     return parser
 
 
@@ -127,5 +129,5 @@ def _seats(number: int) -> None:
 def _page(bits: tuple[int, ...], whose: str, options: argparse.Namespace) -> int:
     from dpdb.lab.room.page import page  # noqa: PLC0415 (jinja2, numpy)
 
-    kinds.write(options.html, page(bits, whose, options.seed))
+    kinds.write(options.html, page(bits, whose, options.seed), force=options.force)
     return 0

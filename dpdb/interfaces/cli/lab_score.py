@@ -9,8 +9,10 @@ from pathlib import Path
 
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli import lab_arguments as kinds
+from dpdb.interfaces.cli.parsers import add_force
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.process import TIME_LIMIT
+from dpdb.policy.output_files import save
 
 TRIALS = 200
 """How often each attack is tried, where neither an option nor the task says it."""
@@ -45,7 +47,7 @@ def main(words: list[str]) -> int:
     if options.html:
         kinds.make_folder(options.html)
         for name, page in pages(scores):
-            kinds.save(options.html / name, page)
+            save(options.html / name, page.encode(), force=options.force)
         index = printable(str(options.html / f"{INDEX}.html"))
         print(f"wrote {index} and the pages it links", file=sys.stderr)
     print(as_csv(scores) if options.csv else as_table(scores), end="")
@@ -78,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=kinds.seed, metavar="S", help="the same secrets again (default: new ones)")
     add("--csv", action="store_true", help="print the table as CSV")
     add("--html", type=Path, metavar="DIR", help="write a page for each student, and the table")
+    add_force(parser)
     return parser
 
 

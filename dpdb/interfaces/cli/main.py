@@ -132,6 +132,7 @@ def _prompt(options: argparse.Namespace) -> int:
         bounded=[name for name, _ in options.bounds],
         inputs=map(Path, options.files),
         restricted=options.restricted,
+        force=options.force,
     )
     if policy.lasting is not None:
         shell.session  # noqa: B018 (what its ledger refuses is said before the greeting)
@@ -140,7 +141,7 @@ def _prompt(options: argparse.Namespace) -> int:
         converse(shell, teach=options.teach)
     finally:
         shell.redirect("")
-    return 0
+    return int(shell.lost)
 
 
 def _ask_policy(options: argparse.Namespace, ask: Ask) -> tuple[Policy, bool]:
@@ -178,10 +179,13 @@ def _batch(options: argparse.Namespace) -> int:
     session = _session(policy, options, ProgressLine())
     scripts = options.scripts or []
     read = [*options.files, *(name for option, name in scripts if option == "-f")]
-    batch = Batch(policy, settings, session, map(Path, read), restricted=options.restricted)
+    batch = Batch(
+        policy, settings, session, map(Path, read), restricted=options.restricted,
+        force=options.force,
+    )  # fmt: skip
     batch.redirect(options.output)
     try:
         batch.run_all(scripted(scripts), stop=options.on_error == "stop")
     finally:
         batch.redirect("")
-    return batch.code
+    return max(batch.code, int(batch.lost))

@@ -13,3 +13,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
+
+
+def add_force(to: argparse.ArgumentParser) -> None:
+    """The argument that lets outputs take the place of files that are not dpdb's."""
+    to.add_argument(
+        "--force",
+        action="store_true",
+        help="replace files that dpdb did not write, but for the data, policy and ledger in use",
+    )

@@ -17,7 +17,7 @@ def check_restricted(options: argparse.Namespace) -> None:
         return
     named = [option for option, _ in options.scripts or [] if option == "-f"]
     given = {"-f": named, "-o": options.output, "--config": options.config,
-             "--teach": options.teach}  # fmt: skip
+             "--force": options.force, "--teach": options.teach}  # fmt: skip
     for name, value in given.items():
         if value:
             raise UsageError(f"{name} does not go with --restricted")

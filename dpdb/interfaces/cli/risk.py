@@ -13,7 +13,7 @@ from pathlib import Path
 from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import DataFileError, StatementError, UsageError, error_text
 from dpdb.interfaces.cli import arguments
-from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.cli.parsers import Parser, add_force
 from dpdb.lab.plots import terminal
 from dpdb.lab.plots.figures import Lines
 from dpdb.lab.risk import figures as risk_figures
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
     else:
         print("\n\n".join([NOTICE, *(as_page(finding) for finding in findings), REMARK]))
     if options.figure:
-        _draw(_figures(findings, counted, options.figure), options.plot)
+        _draw(_figures(findings, counted, options.figure), options.plot, force=options.force)
     return 0
 
 
@@ -80,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     add("--figure", type=int, choices=[1, 2, 3],
         help="1: answers of each world, 2: bound and risk, 3: mean and median")  # fmt: skip
     add("--plot", type=Path, metavar="FILE", help="the figure into a .svg or .png file")
+    add_force(result)
     return result
 
 
@@ -168,7 +169,7 @@ def _figures(
     return [risk_figures.distributions(*one) for one in shown]
 
 
-def _draw(figures: list[Lines], path: Path | None) -> None:
+def _draw(figures: list[Lines], path: Path | None, *, force: bool) -> None:
     """Draw on the terminal or into a file; several figures go into files -a, -b and so on."""
     if path is None:
         for figure in figures:
@@ -177,7 +178,7 @@ def _draw(figures: list[Lines], path: Path | None) -> None:
     from dpdb.lab.plots.files import save  # noqa: PLC0415 (matplotlib)
 
     if len(figures) == 1:
-        save(figures[0], path)
+        save(figures[0], path, force=force)
         return
     for place, figure in enumerate(figures):
-        save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"))
+        save(figure, path.with_stem(f"{path.stem}-{chr(ord('a') + place)}"), force=force)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InvalidOption, UsageError, printable
-from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.cli.parsers import Parser, add_force
 from dpdb.lab.utility.accuracy import Differential
 from dpdb.lab.utility.report import as_object, as_text, utility
 from dpdb.policy.numbers import exact_number
@@ -89,6 +89,7 @@ def parser() -> argparse.ArgumentParser:
         help="what --figure 2 has on its horizontal axis (default: epsilon)")  # fmt: skip
     add("--plot", type=Path, metavar="FILE",
         help="draw into a .svg or .png file, not into the terminal")  # fmt: skip
+    add_force(result)
     return result
 
 
@@ -171,7 +172,7 @@ def _draw(options: argparse.Namespace) -> None:
         for name, figure in figures.items():
             stem = options.plot.stem if len(figures) == 1 else f"{options.plot.stem}-{name}"
             path = options.plot.parent / f"{stem}{options.plot.suffix}"
-            save(figure, path)
+            save(figure, path, force=options.force)
             print(f"wrote {printable(str(path))}", file=sys.stderr)
         return
     from dpdb.lab.plots.terminal import figure_text, page_width  # noqa: PLC0415

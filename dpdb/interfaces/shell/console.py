@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TextIO
+from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import FORMATS, as_vertical
-from dpdb.errors import DpdbError, UsageError, paid_for
+from dpdb.errors import DpdbError, UsageError, paid_for, printable
 from dpdb.interfaces.shell.entries import Command, Sql
 from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.terminal import fitted, is_too_wide, tell, width
 from dpdb.ledger.protocol import FREE
 from dpdb.policy.catalog import Policy
-from dpdb.policy.csv_format import unpacked_name
-from dpdb.policy.storage import data_files
+from dpdb.policy.output_files import OutputFile, files_of_policy
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
@@ -45,20 +44,22 @@ class Console(ABC):
         inputs: Iterable[Path] = (),
         *,
         restricted: bool = False,
+        force: bool = False,
     ):
         self.restricted = restricted
         """Whether nothing that is typed leads to other files and programs."""
         self.policy = policy
         self.settings = settings
-        data = [path for table in policy.tables for path in data_files(table.path)]
-        policies = [unpacked_name(path).with_suffix(".toml") for path in data]
-        ledgers = [] if policy.lasting is None else [policy.lasting.ledger]
-        self._inputs = (*inputs, *data, *policies, *ledgers)
+        self._inputs = (*inputs, *files_of_policy(policy))
         """The data, the policies, the statements and the ledger: no answer may overwrite them."""
+        self._force = force
+        """Whether answers may take the place of files that dpdb did not write."""
         self.answer: Answer | None = None
         """The last answer to a query."""
-        self.file: TextIO | None = None
+        self.file: OutputFile | None = None
         """The file that answers go to; None for standard output."""
+        self.lost = False
+        """Whether an answer is not where it was to go."""
         self.reading: tuple[Path, ...] = ()
         """The files of statements that are being read, the outermost first."""
         self._once = False
@@ -136,34 +137,45 @@ class Console(ABC):
             return self.answer_text(answer)
 
     def show(self, text: str) -> None:
-        """Print to standard output, or into the file that answers go to."""
+        """Print to standard output, or into the file that answers go to.
+
+        An answer that cannot be written there was paid for all the same, and is shown here.
+        """
+        if self.file is None:
+            _print(text)
+            return
         try:
-            print(text, file=self.file, flush=True)
+            self.file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
         except OSError as error:
-            if self.file is None:
-                raise OutputLost(error.errno, error.strerror) from error
+            self.lost = True
+            tell(f"cannot write {printable(str(self.file.path))}: {error.strerror}")
             self.redirect("")
-            tell(f"answers are shown here again: {error.strerror}")
+            tell("answers are shown here again")
+            _print(text)
         if self._once:
             self.redirect("")
 
     def redirect(self, name: str, *, once: bool = False) -> None:
-        """Send answers, or with `once` the next one, to the file `name`; "" is here again."""
-        file = self._opened(name) if name else None
-        if self.file is not None:
-            with suppress(OSError):  # what could not be written was said
-                self.file.close()
-        self.file, self._once = file, once
+        """Send answers, or with `once` the next one, to the file `name`; "" is here again.
 
-    def _opened(self, name: str) -> TextIO:
-        path = Path(name)
-        try:
-            path = path.expanduser()
-            kept = (each for each in self._inputs if each.exists())
-            if path.exists() and any(path.samefile(each) for each in kept):
-                raise UsageError(f"{name} is read by dpdb, and is not overwritten")
-            return path.open("w", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {name}: {error.strerror}") from None
-        except (ValueError, RuntimeError):  # a NUL, or nobody's home
-            raise UsageError(f"{name} is not the name of a file") from None
+        The file takes its place when answers go elsewhere.
+        """
+        kept = (*self._inputs, *self.reading)
+        file = OutputFile(Path(name), kept, force=self._force) if name else None
+        before, self.file, self._once = self.file, file, once
+        if before is not None:
+            try:
+                before.close()
+            except UsageError as error:
+                self.lost = True
+                self.fail(error)
+
+
+def _print(text: str) -> None:
+    """Print to standard output; where it takes no answer, an answer is shown beside it."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            tell(text)
+        raise OutputLost(error.errno, error.strerror) from error

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from dpdb.interfaces.shell.settings import xdg_home
+from dpdb.policy.output_files import xdg_home
 
 
 def open_history() -> History:

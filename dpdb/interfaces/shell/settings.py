@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import UsageError, did_you_mean
+from dpdb.policy.output_files import xdg_home
 
 SWITCH = ("on", "off")
 
@@ -102,12 +103,6 @@ def _document(path: Path) -> Iterable[tuple[str, object]]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # not UTF-8, or not TOML
         raise UsageError(f"{path}: {error}") from None
-
-
-def xdg_home(kind: str, default: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """dpdb's directory in an XDG base directory; a relative one is ignored, as XDG demands."""
-    base = Path(environment.get(f"XDG_{kind}_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / default) / "dpdb"
 
 
 def _or(values: tuple[str, ...]) -> str:

@@ -40,8 +40,9 @@ class Shell(Console):
         bounded: Collection[str] = (),
         inputs: Iterable[Path] = (),
         restricted: bool = False,
+        force: bool = False,
     ):
-        super().__init__(policy, settings, inputs, restricted=restricted)
+        super().__init__(policy, settings, inputs, restricted=restricted, force=force)
         self.ask = ask
         self.preload = Preload()
         self.typed: list[str] = []

@@ -5,13 +5,10 @@ The file that is written is as private as the one that was read.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow
@@ -19,8 +16,8 @@ import pyarrow.parquet
 
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import Loaded
-from dpdb.errors import UsageError
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.output_files import written
 from dpdb.vectors.columns import Codes, Numbers
 
 _GROUP_ROWS = 1 << 20
@@ -43,7 +40,10 @@ def prepare(table: Table, output: Path) -> None:
     """
     held = replace(table, columns=tuple(map(_unlimited, table.columns)))
     schema = pyarrow.schema([(column.name, _TYPES[column.kind]) for column in held.columns])
-    with _new_file(output) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+    with (
+        written(output, [table.path], new=True, mode=0o600) as file,
+        pyarrow.parquet.ParquetWriter(file, schema) as writer,
+    ):
         for rows in _groups(held, schema):
             writer.write_table(rows, row_group_size=_GROUP_ROWS)
 
@@ -79,22 +79,3 @@ def _array(column: Numbers | Codes, kind: Kind) -> pyarrow.Array:
         return pyarrow.array(units, _TYPES[kind], mask=column.null)
     codes = pyarrow.array(column.codes, pyarrow.int64(), mask=column.codes == len(column.values))
     return pyarrow.array(column.values, _TYPES[kind]).take(codes)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that was not there before; it is removed again if it is not completed."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise UsageError(f"there is a file {path} already") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-    except BaseException as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UsageError(f"cannot write {path}: {error.strerror}") from None
-        raise

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.interfaces.shell.settings import SETTINGS, read_settings, xdg_home
+from dpdb.interfaces.shell.settings import SETTINGS, read_settings
+from dpdb.policy.output_files import xdg_home
 
 
 @pytest.fixture
