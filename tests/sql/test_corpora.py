@@ -84,7 +84,9 @@ def test_the_files_are_read_to_the_end(
 
 
 def first_word(text: str) -> str:
-    return text.split(maxsplit=1)[0].upper()
+    found = re.match(r"\W*(\w+)", text)
+    assert found is not None
+    return found[1].upper()
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
