@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.confidence import CONFIDENCE, at_once
+from dpdb.plan.derived import DerivedQuery
 from dpdb.plan.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.key_selection import check_no_goal
 from dpdb.plan.lowering import AggregateLowering, PlanningContext
@@ -35,6 +36,12 @@ def allocate(
     check_no_goal(query)
     if query.settled:
         return iter([])
+    if isinstance(query, DerivedQuery):
+        raise InvalidOption(
+            "an error, or a noise_index, is kept of one SELECT over tables: not of ROLLUP, CUBE, "
+            "GROUPING SETS, UNION, a window or an answer that another SELECT reads",
+            hint="ask for the COUNT or SUM by itself, and compute the rest from its answer",
+        )
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
     if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):

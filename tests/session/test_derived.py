@@ -254,7 +254,7 @@ def test_rows_are_chosen_and_ranked_after_the_noise(here: Policy) -> None:
 
 
 def test_an_accuracy_goal_is_refused(here: Policy) -> None:
-    with pytest.raises(InvalidOption, match="cannot be kept with a subquery"):
+    with pytest.raises(InvalidOption, match="is kept of one SELECT over tables"):
         Session(here).execute(
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 5) MAX(n) FROM ({COUNTS}) AS u"
         )

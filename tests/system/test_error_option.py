@@ -156,6 +156,9 @@ def test_a_price_that_hangs_on_the_number_of_rows() -> None:
         ("error = 5", "100 * COUNT(*) FROM t", "COUNT and SUM themselves"),
         ("error = 5", "SUM(x) / COUNT(*) FROM t", "COUNT and SUM themselves"),
         ("error = 5", "COUNT(*) FROM t WHERE x > (SELECT COUNT(*) FROM t)", "subquery"),
+        ("error = 5", "g, COUNT(*) FROM t GROUP BY ROLLUP(g)", "not of ROLLUP"),
+        ("error = 5", "g, SUM(COUNT(*)) OVER (ORDER BY g) FROM t GROUP BY g", "a window"),
+        ("noise_index = [1, 2]", "COUNT(*) FROM t UNION ALL SELECT COUNT(*) FROM t", "UNION"),
         ("error = 5, mechanism = 'gaussian', delta = 0", "COUNT(*) FROM t", "needs delta"),
     ],
 )
