@@ -19,6 +19,17 @@ NOTICE = "For the custodian's eyes, not to be published: exact, worked out from 
 REMARK = """\
 This is for one answer with Laplace noise of scale Δf/ε, as in the paper. The ε of several
 answers add up. dpdb's own noise follows from the policy's bounds: EXPLAIN shows it."""
+_FORMULA = """\
+  Equation 7 is ε <= Δf/Δv · ln((n - 1)·R/(1 - R)) for a belief of at most R. Premises: one
+  answer with Laplace noise of scale Δf/ε; whoever reads it knows all n rows, but not which of
+  them is missing, and took each for as likely."""
+CAUTION = 2.0
+"""An ε above which a limit that holds under these premises alone must not be all that is said."""
+_CAUTION = (
+    "  Caution: above ε = 2 an answer can make one of two files more than e² = 7.4 times as likely",
+    "  as before, for whoever knows less or more than that. Worlds with the same answer hide which",
+    "  row is missing, and not what its value is: 2 is a prudent limit here, whatever is above.",
+)
 _MOST_WORLDS = 10
 _FEW_WORLDS = 5
 
@@ -153,17 +164,18 @@ def _choice(finding: QueryRisk) -> Iterator[str]:
         yield f"  no ε does that: a blind guess is right with {prior}"
     elif finding.largest == 0:
         yield f"  only ε = 0 does that, which tells nothing: a blind guess is right with {prior}"
-    elif finding.largest == LARGEST:
-        yield f"  any ε does that: no belief rises above {_chance(adversary.risk(LARGEST))}"
-        yield "  Worlds with the same answer hide which row is missing, but not what its value is."
     else:
-        yield from (
-            f"  {how:<24} ε <= {_down(epsilon)}, noise scale {_up(adversary.scale(epsilon))}"
-            for how, epsilon in (
-                ("bound (equation 7)", finding.bounding),
-                ("exact, by binary search", finding.largest),
-            )
-        )
+        for how, epsilon in (
+            ("bound (equation 7)", finding.bounding),
+            ("exact, by binary search", finding.largest),
+        ):
+            limit = f"ε <= {_down(epsilon)}, noise scale {_up(adversary.scale(epsilon))}"
+            if epsilon == LARGEST:
+                limit = f"no limit: no belief rises above {_chance(adversary.risk(LARGEST))}"
+            yield f"  {how:<24} {limit}"
+        yield _FORMULA
+        if finding.largest > CAUTION:
+            yield from _CAUTION
 
 
 def _worlds(finding: QueryRisk) -> Iterator[str]:

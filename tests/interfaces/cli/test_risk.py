@@ -162,7 +162,10 @@ def test_limits_that_no_epsilon_keeps_or_any_does(capsys: pytest.CaptureFixture[
     assert "no ε does that" in printed(capsys, *words, "0.2")
     assert "only ε = 0 does that" in printed(capsys, *words, "0.25")
     page = printed(capsys, "--query", MEDIAN, "--max-risk", "0.5")
-    assert "any ε does that" in page
+    assert "exact, by binary search  no limit: no belief rises above" in page
+    assert "ε <= Δf/Δv · ln((n - 1)·R/(1 - R))" in page
+    assert "took each for as likely" in page
+    assert "Caution: above ε = 2" in page
     assert "not what its value is" in page
     [none] = found(capsys, *words, "0.2")
     assert none["epsilon_exact"] is None
