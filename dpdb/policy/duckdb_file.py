@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    "memory_limit": "500MB",
     "threads": "2",  # each holds blocks of its own
     "temp_directory": "",  # rows are only read on, so none has to be put down anywhere
 }
+_LIMIT = "500MB"
+"""The memory of blocks that are kept, and of texts that are read; few files need more."""
+_NO_MEMORY = "Out of Memory"
 _TABLES = """
 SELECT table_name FROM information_schema.tables
 WHERE table_catalog = 'file' AND table_schema = 'main' AND table_type = 'BASE TABLE'
@@ -39,23 +41,26 @@ ORDER BY ordinal_position
 
 
 @contextmanager
-def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
+def open_duckdb(path: Path, *, limited: bool = True) -> Iterator[DuckDBPyConnection]:
     """A connection that has the file as `file`, and can neither write to it nor reach another.
 
-    Where it is no DuckDB file, or fails while it is read, DataFileError is raised. What the
-    library says of that is not passed on, as it could quote values.
+    Unless its memory is `limited`, it may use most of the machine's; where that is not enough,
+    MemoryError is raised. Where the path is no DuckDB file, or fails while it is read,
+    DataFileError is raised. What the library says of that is not passed on, as it could quote
+    values.
     """
     try:
         import duckdb  # noqa: PLC0415 (it imports numpy)
-        import pyarrow  # noqa: F401, PLC0415 (duckdb hands rows over through it)
+        import pyarrow  # noqa: PLC0415 (duckdb hands rows over through it)
     except ModuleNotFoundError:
         raise DataFileError(
             f"{path} is a DuckDB file, and the packages duckdb and pyarrow are not installed",
             hint='pip install "dpdb[duckdb]"',
         ) from None
     (file,) = files_of(path)
+    settings = {**_SETTINGS, "memory_limit": _LIMIT} if limited else _SETTINGS
     try:
-        with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+        with duckdb.connect(":memory:", config=settings) as connection:
             connection.execute(f"ATTACH {quoted_text(str(file.absolute()))} AS file (READ_ONLY)")
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET enable_external_access = false")
@@ -63,7 +68,10 @@ def open_duckdb(path: Path) -> Iterator[DuckDBPyConnection]:
             yield connection
     except duckdb.OutOfMemoryException:
         raise MemoryError from None
-    except duckdb.Error:
+    except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
+        # What fails after the first rows is raised by pyarrow.
+        if str(error).startswith(_NO_MEMORY):
+            raise MemoryError from None
         raise DataFileError(
             f"{path} cannot be read as a DuckDB file", hint="it may be open in another program"
         ) from None

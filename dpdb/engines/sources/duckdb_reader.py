@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow
 
+from dpdb.engines.protocol import MAX_ROWS
 from dpdb.engines.sources.typed_columns import BATCH
 from dpdb.engines.sources.typed_source import Batches, BatchReader
 from dpdb.policy.catalog import Table
@@ -14,6 +15,9 @@ from dpdb.policy.duckdb_file import duckdb_columns, open_duckdb, rows_of
 from dpdb.policy.names import quoted
 from dpdb.policy.storage import files_of
 from dpdb.policy.stored_types import names_in_file
+from dpdb.vectors.grammar import LONGEST
+
+_TEXTS = ("VARCHAR", "JSON")
 
 
 class DuckDBReader(BatchReader):
@@ -30,9 +34,31 @@ class DuckDBReader(BatchReader):
         return int(number)
 
     def batches(self, table: Table, names: Collection[str]) -> Batches:
-        with open_duckdb(table.path) as connection:
-            held = names_in_file(table, duckdb_columns(connection, table))
-            listed = ", ".join(quoted(held[name]) for name in names)
-            reader = rows_of(connection, table).project(listed).to_arrow_reader(BATCH)
-            for batch in reader:
-                yield pyarrow.record_batch(batch.columns, [*names])
+        done = 0
+        try:
+            for batch in _batches(table, names, done):
+                yield batch
+                done += batch.num_rows
+        except MemoryError:
+            # One block of the file can hold texts of gigabytes.
+            yield from _batches(table, names, done, limited=False)
+
+
+def _batches(table: Table, names: Collection[str], first: int, *, limited: bool = True) -> Batches:
+    """The columns called `names` from a row on."""
+    with open_duckdb(table.path, limited=limited) as connection:
+        held = names_in_file(table, duckdb_columns(connection, table))
+        rows = rows_of(connection, table)
+        kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+        listed = ", ".join(_cell(held[name], kinds[held[name]]) for name in names)
+        read = rows.limit(MAX_ROWS, first) if first else rows
+        for batch in read.project(listed).to_arrow_reader(BATCH):
+            yield pyarrow.record_batch(batch.columns, [*names])
+
+
+def _cell(name: str, kind: str) -> str:
+    """A column in SQL; another text, that is too long as well, stands for each that is."""
+    cell = quoted(name)
+    if kind not in _TEXTS:
+        return cell
+    return f"CASE WHEN strlen({cell}) > {LONGEST} THEN repeat('x', {LONGEST + 1}) ELSE {cell} END"

@@ -10,6 +10,7 @@ from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.sources import duckdb_reader, parquet_reader, typed_columns
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
+from dpdb.policy import duckdb_file
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.duckdb_file import open_duckdb
 from tests.support.csv_files import Remembering, integer, plain
@@ -186,3 +187,17 @@ def test_texts_of_more_bytes_than_their_column_has_are_missing(tmp_path, kind, n
     assert [cell for block in blocks for cell in plain(block)] == expected
     null = [cell for block in blocks for cell in block.null.tolist()]
     assert null == [cell is None for cell in expected]
+
+
+@pytest.mark.parametrize("row", [0, 300_000])
+def test_a_text_that_memory_does_not_hold_is_null(tmp_path, monkeypatch, row):
+    """Of a block with such a text more memory is used, before its first rows or after them."""
+    monkeypatch.setattr(duckdb_file, "_LIMIT", "50MB")
+    monkeypatch.setattr(duckdb_reader, "BATCH", 2048)
+    path = tmp_path / "t.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        long = f"CASE WHEN i = {row} THEN repeat('a', 120 << 20) ELSE 't' || i END"
+        connection.execute(f"CREATE TABLE t AS SELECT i AS x, {long} AS t FROM range(400000) r(i)")
+    columns = open_source(Table("t", path, COLUMNS)).load(["x", "t"]).columns
+    assert plain(columns["x"]) == [*range(400_000)]
+    assert plain(columns["t"]) == [None if i == row else f"t{i}" for i in range(400_000)]
