@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")
-"""The encodings in which no text of a row can fail: it becomes UTF-8, or is passed on as it is."""
+"""The encodings in which no text of a row can fail: it becomes UTF-8, or is passed on as it is.
+
+A database in SQL_ASCII has bytes of any encoding, and is asked for them as they are.
+"""
+_AS_IT_IS = "SQL_ASCII"
 
 _SETTINGS = """
 SELECT set_config(name, value, false)
@@ -35,10 +39,19 @@ FROM (VALUES ('client_encoding', 'UTF8'),
 in the order in which they are stored, whichever columns are read."""
 
 _TABLE = """
-SELECT c.oid, c.relkind IN ('r', 'p', 'm')
+SELECT c.oid
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'm', 'v', 'f')
 """
+_STORED = """
+WITH RECURSIVE below (identifier) AS (
+    SELECT %s::oid
+    UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = identifier)
+SELECT bool_and(relkind IN ('r', 'p', 'm')),
+       array_agg(coalesce(pg_relation_filenode(oid)::bigint, 0) ORDER BY oid)
+FROM below JOIN pg_class ON oid = identifier
+"""
+"""Whether a table and all that it has its rows from are stored here, and in which files."""
 _COLUMNS = """
 SELECT a.attname, t.typname, t.typtype, t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
@@ -59,7 +72,7 @@ _TYPES = {
 
 
 def connected(table: ServerTable) -> Connection:
-    """A connection that can only read, and sees one moment of the database until it is closed.
+    """A connection that can only read, and of which each transaction sees one moment.
 
     Where there is no such connection, DataFileError is raised. It tells what the server says of
     it, as no row has been looked at.
@@ -90,18 +103,24 @@ def connected(table: ServerTable) -> Connection:
 
 
 def _set_up(connection: Connection, table: ServerTable) -> None:
-    """Begin to see one moment, if no row of the database can fail to be sent."""
+    """Make settings that last, if no row of the database can fail to be sent."""
     import psycopg  # noqa: PLC0415 (optional)
 
     with server_errors(table):
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         connection.execute(_SETTINGS)
-        encoding = connection.execute("SHOW server_encoding").fetchone()
-    if encoding is None or encoding[0] not in _ENCODINGS:
+        connection.commit()
+    if connection.info.parameter_status("server_encoding") not in _ENCODINGS:
         raise DataFileError(
             f"{table.place}: the encoding of the database is not one of {', '.join(_ENCODINGS)}"
         )
+
+
+def sent_encoding(connection: Connection) -> str:
+    """The encoding in which rows are asked for, in which none can fail."""
+    stored = connection.info.parameter_status("server_encoding")
+    return _AS_IT_IS if stored == _AS_IT_IS else "UTF8"
 
 
 @contextmanager
@@ -132,18 +151,38 @@ def columns_on_server(table: ServerTable) -> tuple[StoredColumn, ...]:
 
 def server_columns(connection: Connection, table: ServerTable) -> tuple[StoredColumn, ...]:
     """The columns of a table, as the database declares them; that is public, as a header is."""
+    identifier, _ = _stored(connection, table)
+    with server_errors(table):
+        columns = connection.execute(_COLUMNS, (identifier,)).fetchall()
+    return tuple(StoredColumn(name, _stored_type(*of_type)) for name, *of_type in columns)
+
+
+def storage_nodes(connection: Connection, table: ServerTable) -> tuple[int, ...]:
+    """Numbers of the files in which a table and those below it are stored."""
+    return _stored(connection, table)[1]
+
+
+def _stored(connection: Connection, table: ServerTable) -> tuple[int, tuple[int, ...]]:
+    """The identifier of a table whose rows can all be sent, and the numbers of its files.
+
+    Rows of a parent are those of its partitions and of tables that inherit from it, to any depth.
+    Raises DataFileError where some come from another server, or are worked out as they are read.
+    """
     with server_errors(table):
         row = connection.execute(_TABLE, (table.schema, table.table)).fetchone()
         if row is None:
             raise DataFileError(f"{table.place}: there is no such table")
-        identifier, stored = row
-        if not stored:
-            raise DataFileError(
-                f"{table.place} is a view or in another server, where reading a row can fail",
-                hint="name a table, or a materialized view",
-            )
-        columns = connection.execute(_COLUMNS, (identifier,)).fetchall()
-    return tuple(StoredColumn(name, _stored_type(*of_type)) for name, *of_type in columns)
+        (identifier,) = row
+        found = connection.execute(_STORED, (identifier,)).fetchone()
+    assert found is not None
+    stored, nodes = found
+    if not stored:
+        raise DataFileError(
+            f"{table.place} is a view or in another server, where reading a row can fail,"
+            " or so is a partition of it or a table that inherits from it",
+            hint="name a table, or a materialized view",
+        )
+    return identifier, (*nodes,)
 
 
 def _stored_type(name: str, category: str, built_in: bool, modifier: int) -> StoredType:

@@ -1,7 +1,7 @@
 """A table of a PostgreSQL server into columns.
 
 The server writes the rows as CSV, so that a cell is read as that of a file is. All that is read in
-a session is of one moment of the database.
+a session is of one moment of the database, or nothing more is read.
 """
 
 from __future__ import annotations
@@ -9,20 +9,33 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from hmac import HMAC
 
-from psycopg import Copy, OperationalError, pq, sql
+from psycopg import Connection, Copy, OperationalError, pq, sql
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.csv_records import Block, blocks
 from dpdb.engines.sources.file_versions import PIECE, keyed
-from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
 from dpdb.engines.sources.record_columns import RecordColumns
-from dpdb.engines.sources.server_moment import ServerMoment
+from dpdb.engines.sources.server_moment import Reading, ServerMoment
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import ORDINARY
-from dpdb.policy.postgres_server import server_columns, server_errors
+from dpdb.policy.postgres_server import (
+    sent_encoding,
+    server_columns,
+    server_errors,
+    storage_nodes,
+)
 from dpdb.policy.server_tables import ServerTable
 from dpdb.policy.stored_types import names_in_file
+from dpdb.vectors.grammar import LONGEST
+
+NO_CHANGE = Version((0,))
+"""The version of all that is read in a session: a moment that has passed is an error."""
+_KEY = b""
+"""The key of digests that no witness sees: they are kept in memory alone."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,12 +52,13 @@ class PostgresSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Loaded:
-        self._show(witness)
-        if not names:
-            return Loaded({}, self._rows(), self._version)
-        columns = self._columns(names)
-        rows = sum(columns.add(block) for block in self._told(names, progress))
-        return Loaded(columns.finish(), rows, self._version)
+        with self.moment.seen(self.server_table):
+            self._show(witness)
+            if not names:
+                return Loaded({}, self._counted(), NO_CHANGE)
+            columns = self._columns(names)
+            rows = sum(columns.add(block) for block in self._told(names, progress))
+            return Loaded(columns.finish(), rows, NO_CHANGE)
 
     def blocks(
         self,
@@ -52,28 +66,24 @@ class PostgresSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
-        self._show(witness)
-        if not names:
-            yield Loaded({}, self._rows(), self._version)
-            return
-        columns = self._columns(names)
-        for block in self._told(names, progress):
-            rows = columns.add(block)
-            yield Loaded(columns.finish(), rows, self._version)
+        with self.moment.seen(self.server_table):
+            self._show(witness)
+            if not names:
+                yield Loaded({}, self._counted(), NO_CHANGE)
+                return
+            columns = self._columns(names)
+            for block in self._told(names, progress):
+                rows = columns.add(block)
+                yield Loaded(columns.finish(), rows, NO_CHANGE)
 
     def digest(self, key: bytes) -> str:
-        known, place = self.moment.digests, (self.table.name, key)
-        if place not in known:
-            seen = keyed(key)
-            with self._copied([column.name for column in self.table.columns]) as written:
-                while piece := written.read(PIECE):
-                    seen.update(piece)
-            known[place] = seen.hexdigest()
-        return known[place]
+        names = tuple(column.name for column in self.table.columns)
+        with self.moment.seen(self.server_table):
+            return self.moment.digest(self._reading(names, key)) or self._read(names, key)
 
     def records(self, names: Collection[str]) -> Iterator[Block]:
         """The rows as cells of these columns, in this order."""
-        with self._copied(names) as written:
+        with self._copied(tuple(names), _KEY) as written:
             yield from blocks(written, len(names))
 
     def _told(self, names: Collection[str], progress: Progress | None) -> Iterator[Block]:
@@ -85,10 +95,6 @@ class PostgresSource(Source):
             if progress is not None:
                 progress(min(done / max(rows, 1), 1.0))
 
-    @property
-    def _version(self) -> Version:
-        return Version((self.moment.number,))
-
     def _show(self, witness: Witness | None) -> None:
         if witness is not None:
             witness.check(self.table.name, self.digest(witness.key))
@@ -97,31 +103,67 @@ class PostgresSource(Source):
         positions = {name: place for place, name in enumerate(names)}
         return RecordColumns.of(self.table, positions, ORDINARY)
 
+    def _counted(self) -> int:
+        """The number of rows, which is kept as a reading is."""
+        rows = self._rows()
+        if not self.moment.keep(self._reading((), _KEY), str(rows), self._counted):
+            raise has_changed(self.table)
+        return rows
+
     def _rows(self) -> int:
         query = sql.SQL("SELECT count(*) FROM {}").format(self._identifier)
-        with server_errors(self.server_table):
-            counted = self.moment.of(self.server_table).execute(query).fetchone()
+        with self.moment.seen(self.server_table) as connection, server_errors(self.server_table):
+            storage_nodes(connection, self.server_table)
+            counted = connection.execute(query).fetchone()
         assert counted is not None
         return int(counted[0])
 
+    def _reading(self, names: tuple[str, ...], key: bytes) -> Reading:
+        return Reading(self.table.name, names, key)
+
+    def _read(self, names: tuple[str, ...], key: bytes) -> str:
+        """The digest of the columns called `names`, which is kept."""
+        with self._copied(names, key) as written:
+            while written.read(PIECE):
+                pass
+        return written.digest
+
     @contextmanager
-    def _copied(self, names: Collection[str]) -> Iterator[_Written]:
-        """The columns called `names` of all rows, as the server writes them into CSV."""
-        connection = self.moment.of(self.server_table)
-        stored = names_in_file(self.table, server_columns(connection, self.server_table))
-        # As text, what fills up a column of fixed width is left out.
-        listed = [sql.SQL("{}::text").format(sql.Identifier(stored[name])) for name in names]
-        query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(
-            sql.SQL(", ").join(listed), self._identifier
-        )
+    def _copied(self, names: tuple[str, ...], key: bytes) -> Iterator[_Written]:
+        """The columns called `names` of all rows, as the server writes them into CSV.
+
+        Once all are read, their digest is kept.
+        """
         with (
+            self.moment.seen(self.server_table) as connection,
             server_errors(self.server_table),
-            # A reading that is broken off ends no more than this part of the transaction.
-            connection.transaction(),
             connection.cursor() as cursor,
-            cursor.copy(query) as copy,
         ):
-            yield _Written(copy)
+            cursor.execute(sql.SQL("SELECT FROM {} LIMIT 0").format(self._identifier))  # a lock
+            nodes = storage_nodes(connection, self.server_table)
+            self.moment.check_storage(self.table.name, nodes)
+            with cursor.copy(self._query(connection, names)) as copy:
+                written = _Written(copy, keyed(key))
+                yield written
+        again = partial(self._read, names, key)
+        if not self.moment.keep(self._reading(names, key), written.digest, again):
+            raise has_changed(self.table)
+
+    def _query(self, connection: Connection, names: tuple[str, ...]) -> sql.Composed:
+        """What has the server send these columns of all rows.
+
+        Cells are as those of a file would be: without what fills up a column of fixed width, and
+        no longer than what is too long already, as two texts of 600 MB in a row could not be sent.
+        """
+        stored = names_in_file(self.table, server_columns(connection, self.server_table))
+        cell = "CASE WHEN octet_length({0}::text) > {1} THEN repeat('x', {2}) ELSE {0}::text END"
+        listed = [
+            sql.SQL(cell).format(sql.Identifier(stored[name]), LONGEST, LONGEST + 1)
+            for name in names
+        ]
+        return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv, ENCODING {})").format(
+            sql.SQL(", ").join(listed), self._identifier, sql.Literal(sent_encoding(connection))
+        )
 
     @property
     def _identifier(self) -> sql.Identifier:
@@ -133,6 +175,7 @@ class _Written:
     """The bytes that a server sends, as a file of them."""
 
     copy: Copy
+    _seen: HMAC
     _held: bytearray = field(default_factory=bytearray)
     _ended: bool = False
 
@@ -152,7 +195,13 @@ class _Written:
                 self._end()
         read = bytes(held[:size])
         del held[:size]
+        self._seen.update(read)
         return read
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that was read."""
+        return self._seen.hexdigest()
 
     def _end(self) -> None:
         """Take all that the server says after the last row; if it is an error, it is raised."""

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.sources.file_versions import keyed
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.postgres_source import _Written
 from dpdb.errors import DataFileError, DpdbError, PolicyError
@@ -188,24 +189,79 @@ def test_columns_that_are_read_one_by_one_belong_together(shuffled):
 
 
 def test_a_session_sees_one_moment(server, numbers):
+    """What others commit elsewhere is no change; what was read and is another now is one."""
     server.execute("CREATE TABLE IF NOT EXISTS others AS SELECT 1 AS x")
     others = table_of(server, "others", (integer(),))
     sources = Sources()
     before = sources.of(numbers).load(["x"])
-    server.execute("DELETE FROM numbers WHERE x = 2", "INSERT INTO others VALUES (2)")
+    server.execute("INSERT INTO others VALUES (2)")
     after = sources.of(numbers).load(["x", "t"])
     assert after.version == before.version
-    assert plain(after.columns["x"]) == plain(before.columns["x"]) == [1, 2, 3, 4, 5]
-    assert sources.of(others).load([]).rows == 1
-    assert cells(numbers, "x") == [[1, 3, 4, 5]]
+    assert plain(after.columns["x"]) == plain(before.columns["x"])
+    assert sources.of(others).load([]).rows == 2
+    server.execute("DELETE FROM numbers WHERE x = 2")
+    for table in (others, numbers, others):
+        with pytest.raises(DataFileError, match="numbers has changed since it was first read"):
+            sources.of(table).load(["x"])
+    assert sorted(cells(numbers, "x")[0]) == [1, 3, 4, 5]
 
 
-def test_a_reading_that_is_broken_off_leaves_the_moment(server, numbers):
+@pytest.mark.parametrize("names", [["x"], []])
+def test_a_session_that_was_told_of_other_rows_stays_so(server, numbers, names):
+    sources = Sources()
+    sources.of(numbers).load(names)
+    server.execute("DELETE FROM numbers WHERE x = 2")
+    for _ in range(3):
+        with pytest.raises(DataFileError, match="has changed since it was first read"):
+            sources.of(numbers).load(names)
+    server.execute("INSERT INTO numbers VALUES (2, 'n2')", "UPDATE numbers SET x = 7 - x")
+    if names:
+        with pytest.raises(DataFileError, match="has changed since it was first read"):
+            sources.of(numbers).load(names)
+
+
+def test_nothing_is_locked_between_readings(server, numbers):
+    """A transaction that has read a table keeps others from altering it until it ends."""
+    session = Session(Policy((numbers,)), noise=Noiseless())
+    assert list(session.execute("SELECT COUNT(*) FROM numbers WHERE x > 2").rows) == [(3,)]
+    with psycopg.connect(server.address(), autocommit=True) as connection:
+        connection.execute("SET lock_timeout = '2s'")
+        connection.execute("ALTER TABLE numbers ADD COLUMN more int")
+        idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        assert connection.execute(idle).fetchone() == (0,)
+    asked = "SELECT COUNT(*) FROM numbers WHERE t = 'n1'"
+    assert list(session.execute(asked).rows) == [(1,)]
+
+
+def test_rows_that_are_elsewhere_than_when_they_were_read_are_another_moment(server, numbers):
+    """They are read in another order: a column that is read now has others' rows beside it."""
+    sources = Sources()
+    sources.of(numbers).load(["x"])
+    server.execute("UPDATE numbers SET t = 'last' WHERE x = 1")
+    with pytest.raises(DataFileError, match="has changed since it was first read"):
+        sources.of(numbers).load(["t"])
+
+
+def test_a_table_that_is_emptied_after_its_transaction_began_is_another_moment(server, numbers):
+    """TRUNCATE empties it for transactions that began before, too."""
+    sources = Sources()
+    source = sources.of(numbers)
+    with psycopg.connect(server.address()) as emptying:
+        emptying.execute("SELECT pg_current_xact_id()")
+        source.load(["x"])
+        with source.moment.seen(source.server_table):
+            emptying.execute("TRUNCATE numbers")
+            emptying.commit()
+            with pytest.raises(DataFileError, match="has changed since it was first read"):
+                source.load(["x", "t"])
+
+
+def test_a_reading_that_is_broken_off_leaves_no_transaction(server, numbers):
     sources = Sources()
     blocks = sources.of(numbers).blocks(["x"])
     version = next(blocks).version
-    server.execute("DELETE FROM numbers")
     blocks.close()
+    server.execute("ALTER TABLE numbers ADD COLUMN more int")
     assert sources.of(numbers).load(["x"]).version == version
     assert sources.of(numbers).load([]).rows == 5
 
@@ -227,7 +283,7 @@ def test_an_error_after_the_first_rows_is_raised_but_not_logged(server, caplog):
     failing = "COPY (SELECT 1 / (9 - i) FROM generate_series(1, 9) i) TO STDOUT"
     with psycopg.connect(server.address()) as connection:
         with pytest.raises(psycopg.Error), connection.cursor().copy(failing) as copy:
-            _Written(copy).read(1 << 20)
+            _Written(copy, keyed(b"")).read(1 << 20)
         assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
     assert not caplog.records
 
@@ -240,7 +296,8 @@ def test_progress_goes_to_the_end(shuffled):
     assert seen[-1] == 1.0
 
 
-def test_a_lost_connection_is_another_moment(server, numbers):
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_lost_connection_is_made_anew_for_the_same_data(server, numbers, changed):
     engine = MemoryEngine()
     policy = Policy((numbers,))
     assert raw("SELECT COUNT(*) FROM numbers WHERE x > 2", policy, engine) == [[3]]
@@ -249,8 +306,13 @@ def test_a_lost_connection_is_another_moment(server, numbers):
     )
     with pytest.raises(DataFileError, match="cannot be read"):
         raw("SELECT COUNT(*) FROM numbers WHERE t = 'n1'", policy, engine)
-    with pytest.raises(DataFileError, match="has changed since it was first read"):
-        raw("SELECT COUNT(*) FROM numbers WHERE t = 'n1'", policy, engine)
+    asked = "SELECT COUNT(*) FROM numbers WHERE t = 'n1'"
+    if changed:
+        server.execute("UPDATE numbers SET x = 9 WHERE x = 5")
+        with pytest.raises(DataFileError, match="has changed since it was first read"):
+            raw(asked, policy, engine)
+    else:
+        assert raw(asked, policy, engine) == [[1]]
     assert raw("SELECT COUNT(*) FROM numbers WHERE x > 2", policy, engine) == [[3]]
 
 
@@ -261,7 +323,8 @@ def test_a_witness_sees_all_declared_columns(server, numbers):
     list(sources.of(numbers).blocks(["x"], None, witness))
     assert witness.seen == [("numbers", Sources().of(numbers).digest(witness.key))] * 2
     server.execute("UPDATE numbers SET t = 'another' WHERE x = 5")
-    assert sources.of(numbers).digest(witness.key) == witness.seen[0][1]
+    with pytest.raises(DataFileError, match="has changed since it was first read"):
+        sources.of(numbers).digest(witness.key)
     assert Sources().of(numbers).digest(witness.key) != witness.seen[0][1]
 
 
@@ -312,6 +375,94 @@ def test_a_connection_can_only_read(server, numbers):
     connection = next(iter(sources._moments.values())).of(numbers.server)
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         connection.execute("DELETE FROM public.numbers")
+
+
+@pytest.fixture(scope="module")
+def bytes_of_any(server):
+    """A database whose texts are bytes of any encoding."""
+    server.execute("CREATE DATABASE mixed ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    address = server.address(database="mixed") + "&client_encoding=UTF8"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute('CREATE TABLE t (id text, "é" text)')
+        for text in (b"plain", b"caf\xe9", b"caf\xc3\xa9", b'\xff,"\n', None):
+            written = "INSERT INTO t SELECT w, w FROM convert_from(%s, 'SQL_ASCII') w"
+            connection.execute(written, (text,))
+    return server
+
+
+def test_bytes_that_are_no_text_are_those_of_a_csv_file(bytes_of_any, tmp_path):
+    columns = (Column("id", Kind.TEXT), Column("é", Kind.TEXT))
+    rows = [b"plain", b"caf\xe9", b"caf\xc3\xa9", b'"\xff,""\n"', b""]
+    path = tmp_path / "t.csv"
+    path.write_bytes("id,é\n".encode() + b"".join(row + b"," + row + b"\n" for row in rows))
+    address = server_table(bytes_of_any.address("t", database="mixed"))
+    on_file = Table("t", path, columns, "id")
+    on_server = replace(on_file, server=address)
+    assert cells(on_server, "id", "é") == cells(on_file, "id", "é")
+    assert cells(on_server, "id")[0][1] is None
+    assert "\N{REPLACEMENT CHARACTER}" in cells(on_server, "é")[0][1]
+    for table in (on_server, on_file):
+        engine = MemoryEngine(tables=(table,))
+        assert raw('SELECT COUNT("é") FROM t', Policy((table,)), engine) == [[2]]
+    [found] = connect(bytes_of_any.address("t", database="mixed")).policy.tables
+    assert [column.name for column in found.columns] == ["id", "é"]
+
+
+@pytest.mark.parametrize("kind", ["partition", "heir"])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_table_with_rows_of_another_server_is_refused_however_deep(server, kind, depth):
+    """Reading a row of a foreign table can fail."""
+    server.execute(
+        "CREATE EXTENSION IF NOT EXISTS file_fdw",
+        "CREATE SERVER IF NOT EXISTS elsewhere FOREIGN DATA WRAPPER file_fdw",
+        "DROP TABLE IF EXISTS parent CASCADE",
+    )
+    far = "SERVER elsewhere OPTIONS (program 'echo none')"
+    if kind == "partition":
+        below = ["CREATE TABLE parent (x int) PARTITION BY RANGE (x)"]
+        above = "parent"
+        for at in range(depth):
+            below.append(f"CREATE TABLE p{at} PARTITION OF {above} DEFAULT PARTITION BY RANGE (x)")
+            above = f"p{at}"
+        far = f"CREATE FOREIGN TABLE far PARTITION OF {above} DEFAULT {far}"
+    else:
+        below, above = ["CREATE TABLE parent (x int)"], "parent"
+        for at in range(depth):
+            below.append(f"CREATE TABLE p{at} () INHERITS ({above})")
+            above = f"p{at}"
+        far = f"CREATE FOREIGN TABLE far () INHERITS ({above}) {far}"
+    server.execute(*below)
+    parent = table_of(server, "parent", (integer(),))
+    sources = Sources()
+    assert sources.of(parent).load(["x"]).rows == 0
+    connect(server.address("parent"))
+    server.execute(far)
+    for read in (["x"], []):
+        with pytest.raises(DataFileError, match="or so is a partition of it"):
+            Sources().of(parent).load(read)
+        with pytest.raises(DataFileError, match="or so is a partition of it"):
+            sources.of(parent).load(read)
+    with pytest.raises(DataFileError, match="or so is a partition of it"):
+        connect(server.address("parent"))
+
+
+def test_texts_that_are_too_long_are_not_sent(server):
+    """Two of 520 MB in one row would end COPY."""
+    server.execute(
+        "CREATE TABLE huge (x int, a text, b text, n numeric)",
+        "INSERT INTO huge VALUES (1, 'a', 'b', 0.5)",
+        "ALTER TABLE huge ALTER a SET COMPRESSION lz4, ALTER b SET COMPRESSION lz4",
+        "INSERT INTO huge VALUES (2, repeat('w', 520 << 20), 'b', 1e100000)",
+        "UPDATE huge SET b = repeat('w', 520 << 20) WHERE x = 2",
+        "INSERT INTO huge SELECT 3, repeat('é', 5000), repeat('é', 5001), 7",
+    )
+    columns = (integer(), Column("a", Kind.TEXT), Column("b", Kind.TEXT), Column("n", Kind.NUMBER))
+    huge = table_of(server, "huge", columns)
+    x, a, b, n = cells(huge, "x", "a", "b", "n")
+    assert x == [1, 2, 3]
+    assert a == ["a", None, "é" * 5000]
+    assert b == ["b", None, None]
+    assert n == [0.5, None, 7]
 
 
 def test_texts_that_could_not_be_sent_are_refused_beforehand(server):
