@@ -80,7 +80,7 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
             tuple(_column(each, told) for each, told in table["columns"].items()),
             table["unit"],
             table["rows_per_unit"],
-            CsvFormat(**table["csv"]),
+            _csv_format(table["csv"]),
             _reference_in(table.get("chain")),
             bool(table.get("public")),
             tuple(table.get("key") or ()),
@@ -119,7 +119,7 @@ def _described_table(table: Table) -> TermTexts:
     return {
         "unit": table.unit,
         "rows_per_unit": table.rows_per_unit,
-        "csv": asdict(table.csv),
+        "csv": {**asdict(table.csv), "multiline": None if table.csv.multiline else False},
         "columns": {column.name: _described_column(column) for column in table.columns},
         "chain": _reference(table.chain),
         "public": table.public or None,
@@ -136,6 +136,10 @@ def _held(table: Table) -> int | None:
     held = table.rows_held_per_unit
     usual = table.has_one_row_per_unit or held == usual_rows_held(table.rows_per_unit)
     return None if usual else held
+
+
+def _csv_format(told: TermTexts) -> CsvFormat:
+    return CsvFormat(**{**told, "multiline": told.get("multiline") is not False})
 
 
 def _described_column(column: Column) -> TermTexts:

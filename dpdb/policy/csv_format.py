@@ -23,6 +23,8 @@ class Punctuation:
     separator: bytes = b","
     quote: bytes = b'"'
     decimal: bytes = b"."
+    multiline: bool = True
+    """Whether a cell within quotes can go over several lines."""
 
 
 ORDINARY = Punctuation()
@@ -44,6 +46,7 @@ class CsvFormat:
     quote: str = '"'
     decimal: str = "."
     header: bool = True
+    multiline: bool = True
 
     def __post_init__(self) -> None:
         if self.quote and self.quote in (self.separator, self.decimal):
@@ -51,7 +54,9 @@ class CsvFormat:
 
     def punctuation(self, separator: str) -> Punctuation:
         """The punctuation of a file with this separator."""
-        return Punctuation(separator.encode(), self.quote.encode(), self.decimal.encode())
+        return Punctuation(
+            separator.encode(), self.quote.encode(), self.decimal.encode(), self.multiline
+        )
 
 
 def valid_separator(text: object) -> str:
@@ -88,6 +93,13 @@ def valid_header(value: object) -> bool:
     """`value` if it says whether there is a header; raises InvalidOption."""
     if not isinstance(value, bool):
         raise InvalidOption("header is true or false")
+    return value
+
+
+def valid_multiline(value: object) -> bool:
+    """`value` if it says whether cells go over lines; raises InvalidOption."""
+    if not isinstance(value, bool):
+        raise InvalidOption("multiline is true or false")
     return value
 
 

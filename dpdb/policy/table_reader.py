@@ -22,6 +22,7 @@ from dpdb.policy.csv_format import (
     valid_decimal,
     valid_encoding,
     valid_header,
+    valid_multiline,
     valid_quote,
     valid_separator,
 )
@@ -36,6 +37,7 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
     "quote": valid_quote,
     "decimal": valid_decimal,
     "header": valid_header,
+    "multiline": valid_multiline,
 }
 """The keys of a table that say how its file is written."""
 

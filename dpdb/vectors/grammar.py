@@ -14,7 +14,7 @@ from functools import cache
 from dpdb.policy.numbers import days_of
 
 LONGEST = 10_000
-"""The most bytes that a cell may have in the file, quotes included; a longer one is missing."""
+"""The most bytes of a cell's text, without quotes around it: a longer one is missing."""
 
 SPACE = " \t\n\v\f\r"
 """The characters that may stand around a number."""
@@ -36,10 +36,10 @@ def text(raw: bytes, quote: bytes = b'"') -> str:
     Bytes that are not UTF-8 become U+FFFD, and so does NUL. No other cell loses
     anything by that, as no byte that separates cells is ever part of it.
     """
-    content = _unquoted(raw, quote) if quote and raw.startswith(quote) else raw
-    if content.isascii() and 0 not in content:
-        return content.decode()
-    return content.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    held = content(raw, quote)
+    if held.isascii() and 0 not in held:
+        return held.decode()
+    return held.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def is_whole(raw: bytes) -> bool:
@@ -51,16 +51,23 @@ def is_whole(raw: bytes) -> bool:
     return b"\0" not in raw
 
 
-def _unquoted(raw: bytes, quote: bytes) -> bytes:
-    """The content of a cell that begins with a quote; a doubled quote within becomes one."""
+def content(raw: bytes, quote: bytes) -> bytes:
+    """The bytes of a cell without the quotes around it; a doubled quote within becomes one.
+
+    A quote that no other closes is text.
+    """
+    if not (quote and raw.startswith(quote)):
+        return raw
     parts = _quoted(quote).fullmatch(raw)
     assert parts is not None  # The pattern fits all that begins with a quote.
+    if parts[2] is None:
+        return raw
     # Quotes that come after the closing one are text, as they are in a cell without quotes.
-    return parts[1].replace(quote * 2, quote) + (parts[2] or b"")
+    return parts[1].replace(quote * 2, quote) + parts[2]
 
 
 def is_open(raw: bytes, quote: bytes) -> bool:
-    """Whether a cell begins with a quote that no other closes: it lasts to the end of the file."""
+    """Whether a cell begins with a quote that no other closes, and that is text."""
     parts = _quoted(quote).fullmatch(raw) if quote else None
     return parts is not None and parts[2] is None
 

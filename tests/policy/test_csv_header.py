@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.errors import DataFileError
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.engines.sources.opening import open_source
+from dpdb.errors import DataFileError, PolicyError
+from dpdb.ledger.terms import described, tables_in
+from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.csv_format import CsvFormat
 from dpdb.policy.csv_header import header_of, read_header, remarks
+from dpdb.policy.reader import read_policy
 
 
 def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
@@ -142,3 +145,16 @@ def test_of_ordinary_files_nothing_is_said(tmp_path: Path, content: bytes) -> No
 def test_names_are_not_remarked_on_where_a_policy_has_them(tmp_path: Path) -> None:
     path = written(tmp_path, "a,a,;\n")
     assert remarks(Table("t", path, (Column("a", Kind.TEXT),))) == []
+
+
+def test_a_policy_says_whether_cells_go_over_lines(tmp_path: Path) -> None:
+    written(tmp_path, 'x,y\n"one\n"two\nthree"\n')
+    for said, rows in (("", 2), ("multiline = true\n", 2), ("multiline = false\n", 3)):
+        policy = tmp_path / "t.toml"
+        policy.write_text(f'[tables.t]\n{said}[tables.t.columns]\nx = {{ type = "text" }}\n')
+        [table] = read_policy(policy).tables
+        assert tables_in(described(Policy((table,))))[0].csv == table.csv
+        assert open_source(table).load([]).rows == rows
+    policy.write_text('[tables.t]\nmultiline = 1\n[tables.t.columns]\nx = { type = "text" }\n')
+    with pytest.raises(PolicyError, match="multiline is true or false"):
+        read_policy(policy)

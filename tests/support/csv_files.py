@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -9,7 +12,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 
 from dpdb.engines.sources import csv_records
-from dpdb.engines.sources.csv_records import MARGIN, Cells
+from dpdb.engines.sources.csv_records import MARGIN, WITHIN, Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import CsvFormat
@@ -58,6 +61,43 @@ def integer(lower=None, upper=None, **options):
 def ordinal(kind, lower=None, upper=None, step=1, **options):
     bounds = {} if lower is None else {"lower": Fraction(lower), "upper": Fraction(upper)}
     return Column("x", kind, step=Fraction(step), **bounds, **options)
+
+
+def ends_open(text, **form):
+    """Whether a text ends within quotes, by the csv module."""
+    return [*csv.reader(io.StringIO(f"{text}\nZ", newline=""), **form)][-1] != ["Z"]
+
+
+def as_read(text, *, within=WITHIN, multiline=True):
+    """The records by the rules, sign by sign; a blank line is an empty one."""
+    records, cells, at = [], [], 0
+    while at < len(text):
+        start, at = at, _after_quotes(text, at, within=within, multiline=multiline)
+        while at < len(text) and text[at] not in ",\r\n":
+            at += 1
+        cells.append(_without_quotes(text[start:at]))
+        blank = start == at and len(cells) == 1
+        if at == len(text) or text[at] != ",":
+            at += 2 if text[at : at + 2] == "\r\n" else 1
+            records.append([] if blank else cells)
+            cells = []
+        else:
+            at += 1
+            if at == len(text):
+                records.append([*cells, ""])
+    return records
+
+
+def _after_quotes(text, at, *, within, multiline):
+    """Where a cell goes on after the quotes around what it begins with, if there are any."""
+    closed = re.compile(r'"((?:[^"]|"")*)"(?!")' if multiline else r'"((?:[^"\r\n]|"")*)"(?!")')
+    found = closed.match(text, at)
+    return at if found is None or found.end() - 1 - at > within else found.end()
+
+
+def _without_quotes(cell):
+    found = re.fullmatch(r'"((?:[^"]|"")*+)"(.*)', cell, re.DOTALL)
+    return cell if found is None else found[1].replace('""', '"') + found[2]
 
 
 def cells_of(raws):

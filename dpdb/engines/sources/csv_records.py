@@ -4,8 +4,9 @@ The rules are those of the standard library's `csv`, which refuses nothing, with
 separator and the quote that the file has: a
 quote opens a cell only where the cell begins, and is text anywhere else; within
 quotes only a quote counts, and two of them are one; a record ends with LF, CR or
-CRLF outside quotes, or with the file. What a record's cells are follows from its
-own bytes alone.
+CRLF outside quotes, or with the file. Unlike there, a quote opens a cell only if another
+closes it within the bytes that a cell can have, and on the same line where the file has no
+cells of several lines: so a lone quote takes no more of the rows after it into its cell.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.policy.csv_format import ORDINARY, Punctuation
-from dpdb.vectors.grammar import LONGEST
+from dpdb.vectors.grammar import LONGEST, content
 
 Places = NDArray[np.intp]
 
@@ -32,6 +33,11 @@ Of smaller blocks they wait for each other more often, and less of larger ones s
 """
 MARGIN = 32
 """Bytes before the first record of a block, so that what stands before a cell can be looked at."""
+WITHIN = 2 * LONGEST + 1
+"""The most bytes from a quote that opens a cell to the one that closes it.
+
+All bytes of the longest cell can be quotes, each of which is doubled.
+"""
 _BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
 _LF, _CR = b"\n\r"
 
@@ -83,7 +89,7 @@ class Block:
     """Where the records' last cells end: before the mark, if that is the LF of a CRLF."""
     _turns: Places
     """By turns the quotes that open a cell and those that close it."""
-    _separator: int
+    _punctuation: Punctuation
     _blank_counts: bool
 
     @cached_property
@@ -127,9 +133,21 @@ class Block:
         wanted = first + position
         place = np.minimum(wanted, last)
         starts, ends = starts[place], ends[place]
-        missing = np.flatnonzero((wanted > last) | (ends - starts > LONGEST))
-        ends[missing] = starts[missing]
+        short = np.flatnonzero(wanted > last)
+        ends[short] = starts[short]
+        long = self.too_long(starts, ends)
+        ends[long] = starts[long]
         return Cells(self.text, starts, ends)
+
+    def too_long(self, starts: Places, ends: Places) -> Places:
+        """Which of the cells at these places hold more than a cell may."""
+        sizes, quote = ends - starts, self._punctuation.quote
+        long = np.flatnonzero(sizes > LONGEST)
+        if not quote:
+            return long
+        cells = Cells(self.text, starts, ends).among(long).written()
+        inner = np.fromiter((len(content(cell, quote)) for cell in cells), np.intp, len(long))
+        return np.asarray(long[inner > LONGEST])
 
     @cached_property
     def _counts(self) -> NDArray[np.bool_]:
@@ -142,10 +160,11 @@ class Block:
     def _cells(self) -> tuple[Places, Places, Places, Places]:
         stop = int(self._marks[-1]) + 1 if len(self._marks) else MARGIN
         raw = np.frombuffer(self.text, np.uint8)[:stop]
-        ending = raw == self._separator
+        separator = ord(self._punctuation.separator)
+        ending = raw == separator
         ending[self._marks] = True
         marks = _outside(np.flatnonzero(ending), self._turns, len(self.text) - 1)
-        last = np.flatnonzero(raw[marks] != self._separator)
+        last = np.flatnonzero(raw[marks] != separator)
         starts = _starts(marks)
         marks[last] = self._record_ends
         first = _starts(last, 0)
@@ -177,12 +196,14 @@ def _scanned(
     text: bytes, punctuation: Punctuation, *, blank_counts: bool, more: bool
 ) -> tuple[Block, int]:
     """The whole records that the text begins with, and where they stop."""
-    separator, end = ord(punctuation.separator), len(text) - 1
+    end = len(text) - 1
     raw = np.frombuffer(text, np.uint8)
-    turns = _structural(raw, _quotes(raw, punctuation.quote), separator)
     ending = raw == _LF
     ending |= raw == _CR
-    marks = np.flatnonzero(ending)[MARGIN:-1]
+    lines = np.flatnonzero(ending)
+    # Whether a quote near the end is closed is seen when there is more: until then it may be.
+    turns = _structural(raw, lines, punctuation, end if more else end + WITHIN + 1)
+    marks = lines[MARGIN:-1]
     # The CR of a CRLF ends no record. Whether one at the end of the text is such a CR is
     # seen when there is more.
     marks = marks[(raw[marks] == _LF) | (raw[marks + 1] != _LF)]
@@ -193,8 +214,8 @@ def _scanned(
         # The end of the file ends the record.
         stop = end
         marks = np.append(marks, end)
-        ends = np.append(ends, end - (len(turns) % 2 == 0 and text[end - 1] == _CR))
-    return Block(text, marks, ends, turns, separator, blank_counts), stop
+        ends = np.append(ends, end - (text[end - 1] == _CR))
+    return Block(text, marks, ends, turns, punctuation, blank_counts), stop
 
 
 def _starts(marks: Places, least: int = MARGIN) -> Places:
@@ -206,7 +227,7 @@ def _starts(marks: Places, least: int = MARGIN) -> Places:
 
 
 def _outside(marks: Places, turns: Places, end: int) -> Places:
-    """The marks that are not within quotes; a cell that is never closed lasts to the end."""
+    """The marks that are not within quotes; a cell that is not closed yet lasts to the end."""
     opened, closed = turns[::2], turns[1::2]
     if len(opened) > len(closed):
         closed = np.append(closed, end)
@@ -230,21 +251,33 @@ def _quotes(raw: NDArray[np.uint8], quote: bytes) -> Places:
     return np.flatnonzero(raw == ord(quote)) if quote else np.empty(0, np.intp)
 
 
-def _structural(raw: NDArray[np.uint8], quotes: Places, separator: int) -> Places:
+def _structural(
+    raw: NDArray[np.uint8], lines: Places, punctuation: Punctuation, closed: int
+) -> Places:
     """The quotes that are no text: by turns one that opens a cell and one that closes it.
 
     Quotes that touch are a run. Outside a cell, one where a cell begins opens it with its
     first quote, and closes it with its last where pairs are all that is between; any other
     is text. Within a cell all are pairs but the last of an odd number, which closes it.
-    So what a run does is one of three things: nothing, to turn outside into within and
-    back, or (an odd one that begins no cell) to leave us outside. That takes the same
+    So an odd run is closed by the next odd one, and opens nothing where that is too far away:
+    `closed` is taken for the place of the one after the last.
+    What a run does is one of three things: nothing, to turn outside into within and
+    back, or (an odd one that opens no cell) to leave us outside. That takes the same
     steps wherever the quotes stand.
     """
+    quotes = _quotes(raw, punctuation.quote)
     first = np.flatnonzero(np.diff(quotes, prepend=-1) > 1)
     lengths = np.diff(first, append=len(quotes))
     odd = lengths % 2 == 1
     before = raw[quotes[first] - 1]
-    begins = (before == separator) | (before == _LF) | (before == _CR)
+    begins = (before == ord(punctuation.separator)) | (before == _LF) | (before == _CR)
+    starts, lasts = quotes[first[odd]], quotes[(first + lengths - 1)[odd]]
+    nexts = np.append(lasts[1:], closed)[: len(lasts)]
+    begins[odd] &= nexts - starts <= WITHIN
+    if not punctuation.multiline:
+        # The last of `lines` is at the end of the text.
+        ends = lines[np.searchsorted(lines, starts)]
+        begins[odd] &= ends >= np.minimum(nexts, lines[-1])
     turned = np.cumsum(odd & begins)
     last_left = np.maximum.accumulate(np.where(odd & ~begins, turned, 0))
     within = np.append(False, (turned - last_left) % 2 == 1)[:-1]

@@ -25,8 +25,8 @@ from dpdb.vectors.vector import Bools
 _TAIL = 16
 """The bytes of a cell's last two words."""
 _HALF = np.uint64(32)
-_FACTORS = np.frombuffer(os.urandom(8 * (LONGEST // 8 + 4)), "<u8") | np.uint64(1)
-"""Random and odd: four, and one for each of the first words of the longest cell."""
+_FACTORS = np.frombuffer(os.urandom(8 * ((2 * LONGEST + 2) // 8 + 4)), "<u8") | np.uint64(1)
+"""Random and odd: four, and one for each of the first words of the longest cell, all quotes."""
 SIZE, HEAD, BEFORE, LAST = range(4)
 """The columns of the rows of `tails`."""
 _BYTE = np.uint64(0xFF)

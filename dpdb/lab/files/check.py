@@ -65,8 +65,8 @@ class RecordsCheck:
     blank_lines: int = 0
     short_rows: int = 0
     long_rows: int = 0
-    open_quote: bool = False
-    """Whether the last cell begins with a quote that is never closed."""
+    open_quotes: int = 0
+    """The cells that begin with a quote which is not closed, and is text."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,8 +139,7 @@ def _walk_values(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck
 
 def _walk_records(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
     """Count the fates of the cells of a CSV file, and its lines that are unlike others."""
-    rows = blank = short = long = 0
-    last = b""
+    rows = blank = short = long = unclosed = 0
     with record_blocks(table) as (header, records):
         positions = column_positions(table, header.names)
         fates = _fates(table, header.punctuation)
@@ -150,12 +149,22 @@ def _walk_records(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsChec
             blank += block.blank
             short += int(np.count_nonzero(lengths < len(header.names)))
             long += int(np.count_nonzero(lengths > len(header.names)))
-            if block.rows:
-                last = block.text[block.starts[block.last[-1]] : block.ends[block.last[-1]]]
+            unclosed += _open_quotes(block, header.punctuation.quote)
             for checked, fate_of in zip(columns, fates, strict=True):
                 _count(checked, fate_of, block, positions[checked.column.name])
-    unclosed = grammar.is_open(last, header.punctuation.quote)
     return RecordsCheck(rows, header, blank, short, long, unclosed)
+
+
+def _open_quotes(block: Block, quote: bytes) -> int:
+    """The number of cells that begin with a quote that is text."""
+    if not quote or not len(block.starts):
+        return 0
+    raw = np.frombuffer(block.text, np.uint8)
+    begins = (raw[block.starts] == ord(quote)) & (block.ends > block.starts)
+    # A last byte that is no quote is rare in a cell that begins with one.
+    others = np.flatnonzero(begins & (raw[block.ends - 1] != ord(quote)))
+    cells = Cells(block.text, block.starts, block.ends).among(others).written()
+    return sum(grammar.is_open(cell, quote) for cell in cells)
 
 
 def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -> None:
@@ -164,7 +173,9 @@ def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -
     place = np.minimum(wanted, block.last)
     starts, ends = block.starts[place], block.ends[place]
     short = wanted > block.last
-    long = ~short & (ends - starts > grammar.LONGEST)
+    long = np.zeros(len(short), dtype=np.bool_)
+    long[block.too_long(starts, ends)] = True
+    long &= ~short
     checked.add(Fate.SHORT, int(np.count_nonzero(short)))
     checked.add(Fate.LONG, int(np.count_nonzero(long)))
     there = ~(short | long)
@@ -232,8 +243,8 @@ def _record_lines(found: RecordsCheck) -> Iterator[str]:
             yield f"{what}: {number:,}"
     if 0 < found.rows == found.long_rows:
         yield "every row has more cells than the header: is the first one a row's name?"
-    if found.open_quote:
-        yield "the last cell begins with a quote that is never closed: rows may be in it"
+    if found.open_quotes:
+        yield f"cells with a quote that is not closed, and so is text: {found.open_quotes:,}"
 
 
 def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:

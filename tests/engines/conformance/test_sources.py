@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import pyarrow
 import pytest
 
 from dpdb.answers.formats.json_lines import as_json
@@ -27,6 +29,7 @@ from tests.support.postgres import Server, running_server
 from tests.support.storages import ALL_KINDS, POSTGRESQL, in_storage
 from tests.support.tables import HERE, PEOPLE
 from tests.support.two_engines import HEADER, POLICY, random_cells
+from tests.support.typed_files import write_typed
 
 SHOP = PEOPLE.parent / "shop" / "shop.toml"
 WIDTH = HEADER.count(",") + 1
@@ -111,6 +114,47 @@ def test_hostile_cells_are_the_same_columns(
 ) -> None:
     policy = hostile_policy(tmp_path, unit)
     assert_same_columns(policy, elsewhere(policy, tmp_path, kind))
+
+
+TEXTS = ["w", "é", '"', "€", "\n"]
+
+
+@pytest.mark.parametrize("kind", [None, *ALL_KINDS])
+@pytest.mark.parametrize("streams", [False, True])
+def test_the_limit_on_a_text_is_on_its_bytes(
+    elsewhere: Elsewhere, tmp_path: Path, kind: str | None, streams: bool
+) -> None:
+    """Not on its characters, nor on the quotes that a file needs to write it."""
+    rows, wanted = [], []
+    for sign, size in product(TEXTS, (9_999, 10_000, 10_001)):
+        signs, rest = divmod(size, len(sign.encode()))
+        rows.append(sign * signs + "w" * rest)
+        wanted.append(rows[-1] if size <= 10_000 else None)
+    (tmp_path / "t.csv").write_text("t\n" + "".join(f"{quoted(row)}\n" for row in rows))
+    engine = 'engine = "stream"\n' if streams else ""
+    (tmp_path / "t.toml").write_text(
+        f'[budget]\nqueries = 100\n[tables.t]\n{engine}[tables.t.columns]\nt = {{ type = "text" }}\n'
+    )
+    policy = read_policy(tmp_path / "t.toml")
+    if kind is not None and kind != POSTGRESQL:
+        columns = pyarrow.table({"t": rows})
+        moved = replace(policy.tables[0], path=write_typed(tmp_path, "t", columns, kind))
+        policy = replace(policy, tables=(moved,))
+    elif kind is not None:
+        [table] = elsewhere(policy, tmp_path, kind).tables
+        assert table.server is not None
+        policy = replace(policy, tables=(table,))
+    [table] = policy.tables
+    assert cells_of(open_source(table).load(["t"]).columns["t"]).tolist() == wanted
+    session = Session(policy, noise=Noiseless())
+    for condition, number in [
+        ("t IS NULL", 5),
+        ("t >= ''", 10),
+        ("CONTAINS(t, 'é')", 2),
+        ("t LIKE 'ww%'", 2),
+    ]:
+        asked = f"SELECT COUNT(*) FROM t WHERE {condition}"
+        assert list(session.execute(asked).rows) == [(number,)], condition
 
 
 Corpora = Callable[[str, str], tuple[Policy, Policy]]

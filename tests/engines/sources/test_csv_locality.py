@@ -19,7 +19,7 @@ from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
-from tests.support.csv_files import cells_of, loaded, plain
+from tests.support.csv_files import as_read, cells_of, ends_open, loaded, plain
 
 BLOCKS = (16, 17, 40, 1000, 1 << 20)
 COLUMNS = (
@@ -179,7 +179,9 @@ def test_wherever_quotes_stand_cells_are_those_of_csv(length):
             numbers = (block.last - block.first + 1).tolist()
             for row, number in zip(zip(*columns, strict=True), numbers, strict=True):
                 cells.append([grammar.text(raw) for raw in row[:number]])
-        assert cells == [row for row in csv.reader(io.StringIO(text, newline="")) if row], text
+        assert cells == [row for row in as_read(text) if row], text
+        if not ends_open(text):
+            assert cells == [row for row in csv.reader(io.StringIO(text, newline="")) if row], text
 
 
 def _steps(lines):

@@ -19,7 +19,16 @@ from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import Punctuation
 from dpdb.vectors import grammar
-from tests.support.csv_files import BLOCKS, anywhere, cells_of, integer, loaded, ordinal, plain
+from tests.support.csv_files import (
+    BLOCKS,
+    anywhere,
+    cells_of,
+    ends_open,
+    integer,
+    loaded,
+    ordinal,
+    plain,
+)
 
 X, Y = Column("x", Kind.TEXT), Column("y", Kind.TEXT)
 
@@ -41,12 +50,11 @@ PIECES = st.lists(
        st.sampled_from(BLOCKS))  # fmt: skip
 @example("'a;''b';c\nd;e", ";", "'", 1)
 def test_records_are_those_of_the_csv_module(path, body, separator, quote, block):
-    reader = csv.reader(
-        io.StringIO(body, newline=""),
-        delimiter=separator,
-        quotechar=quote or None,
-        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-    )
+    form = {"delimiter": separator, "quotechar": quote or None,
+            "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE}  # fmt: skip
+    # A quote that is never closed is text here, and takes the rest of the file there.
+    body += quote * ends_open(body, **form)
+    reader = csv.reader(io.StringIO(body, newline=""), **form)
     wanted = [tuple(text or None for text in [*row, "", ""][:2]) for row in reader if row]
     content = f"x{separator}y\n{body}".encode()
     assert read(path, content, X, Y, block=block, separator=separator, quote=quote) == wanted

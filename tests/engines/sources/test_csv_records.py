@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.csv_records import WITHIN
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors import grammar
-from tests.support.csv_files import BLOCKS, anywhere, integer, loaded, plain, read
+from dpdb.vectors.grammar import LONGEST
+from tests.support.csv_files import (
+    BLOCKS,
+    anywhere,
+    as_read,
+    ends_open,
+    integer,
+    loaded,
+    plain,
+    read,
+)
 
 
 def test_records_of_any_length_are_one_row(path):
@@ -56,8 +69,9 @@ def test_a_blank_line_is_a_record_where_there_is_one_column(path, text):
         (b'"a,b",1\n"",2\n', ["a,b", None]),
         (b'5" pipe,1\n6" pipe,2\n"ok",3\n', ['5" pipe', '6" pipe', "ok"]),
         (b'"a"b,1\nc,2\n', ["ab", "c"]),
-        (b'x,1\n"never closed,2\ny,3\n', ["x", "never closed,2\ny,3\n"]),
-        (b'"', [None]),
+        (b'x,1\n"never closed,2\ny,3\n', ["x", '"never closed', "y"]),
+        (b'"never ""closed,2\n"""y,3\n', ['never "closed,2\n"y']),
+        (b'"', ['"']),
         (b"a\xffb,1\nc\xc3,2\n\xc3\xa9,3\n", ["a\ufffdb", "c\ufffd", "é"]),
         (b"a\0b,1\n\0,2\nc,3\n", ["a\ufffdb", "\ufffd", "c"]),
         ("\ufeffx,1\n\ufeff\"y\",2\n".encode(), ["\ufeffx", '\ufeff"y"']),
@@ -73,21 +87,80 @@ def test_odd_records(path, body, wanted):
         assert rows == len(wanted)
 
 
-def test_a_long_cell_is_missing(path):
-    # Longer than a cell may be, than the limit of the csv module, and than several blocks.
-    text = "é," * 200_000
-    for body in (f'"{text}",1\nb,2\n', f'"{text}"x,1\nb,2\n'):
-        columns, _ = loaded(path, "a,b\n" + body, Column("a", Kind.TEXT), block=1 << 16)
-        assert plain(columns["a"]) == [None, "b"]
+@pytest.mark.parametrize("after", ["", "x"])
+def test_a_long_cell_is_missing(path, after):
+    # Longer than the limit of the csv module, and than several blocks.
+    for text, kept in (("é," * 4_000, None), ("é\n" * 5_000, None), ("é," * 200_000, '"é')):
+        body = f'"{text}"{after},1\nb,2\n'
+        columns, rows = loaded(path, "a,b\n" + body, Column("a", Kind.TEXT), block=1 << 16)
+        assert plain(columns["a"]) == [kept, "b"]
+        assert rows == 2
+
+
+@pytest.mark.parametrize("length", [LONGEST - 1, LONGEST, LONGEST + 1])
+@pytest.mark.parametrize("written", [b'"%b"', b"%b", b'"%b"w'])
+@pytest.mark.parametrize("sign", [b"w", "é".encode(), b'""', b"\n"])
+def test_the_longest_text(path, length, written, sign):
+    """The limit is on the text, and not on the quotes that are written for it."""
+    inner = sign.replace(b'""', b'"')
+    if sign in (b"\n", b'""') and written == b"%b":
+        return
+    signs, rest = divmod(length - written.endswith(b"w"), len(inner))
+    cell = written % (sign * signs + b"w" * rest)
+    text = (inner * signs + b"w" * (rest + written.endswith(b"w"))).decode()
+    body = b"a,b\n" + cell + b",1\nnext,2\n"
+    for block in (200, 1 << 14, 1 << 22):
+        columns, rows = loaded(path, body, Column("a", Kind.TEXT), block=block)
+        assert plain(columns["a"]) == [text if length <= LONGEST else None, "next"]
+        assert rows == 2
 
 
 @pytest.mark.parametrize("column", [Column("x", Kind.TEXT), integer(0, 9)])
 def test_the_longest_cell(path, column):
-    longest = "0" * (grammar.LONGEST - 2)
+    longest = "0" * LONGEST
     for block in BLOCKS[1:]:
         kept, missing = plain(read(path, [longest, longest + "0"], column, block))
         assert kept == (longest if column.kind is Kind.TEXT else 0)
         assert missing is None
+
+
+def test_a_lone_quote_takes_few_rows_into_its_cell(path):
+    """A thousand rows became 101 where it took all that came after it."""
+    rows = [f"{i},{'w' * 90}\n" for i in range(1_000)]
+    columns, before = loaded(path, "a,b\n" + "".join(rows), Column("a", Kind.TEXT))
+    assert before == 1_000
+    names = plain(columns["a"])
+    for at in (0, 100, 999):
+        torn = [*rows[:at], f'"{rows[at]}', *rows[at + 1 :]]
+        for block in (200, 1 << 14, 1 << 22):
+            columns, found = loaded(
+                path, "a,b\n" + "".join(torn), Column("a", Kind.TEXT), block=block
+            )
+            assert found == 1_000
+            assert plain(columns["a"]) == [*names[:at], f'"{at}', *names[at + 1 :]]
+
+
+@pytest.mark.parametrize(("near", "wanted"), [(WITHIN, 1), (WITHIN + 1, 3)])
+def test_a_quote_is_closed_within_what_a_cell_can_have(path, near, wanted):
+    body = b'"' + b"w" * (near - 3) + b"\n" + b"w" + b'",1\n'
+    assert body.rindex(b'"') == near
+    for block in (200, 1 << 14, 1 << 22):
+        assert loaded(path, b"a,b\n" + body, block=block)[1] == wanted - (wanted == 3)
+
+
+def test_a_quote_ends_with_its_line_where_cells_have_one_line(path):
+    body = '"one\n"two, three",1\n"four\nfive",2\n"six""\n"seven""",3\n'
+    for block in BLOCKS:
+        columns, _ = loaded(
+            path,
+            "a,b\n" + body,
+            Column("a", Kind.TEXT),
+            Column("b", Kind.INTEGER),
+            block=block,
+            multiline=False,
+        )
+        assert plain(columns["a"]) == ['"one', "two, three", '"four', 'five"', '"six""', 'seven"']
+        assert plain(columns["b"]) == [None, 1, None, 2, None, 3]
 
 
 def test_a_row_with_many_surplus_cells(path):
@@ -107,9 +180,34 @@ BYTES = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
+@settings(anywhere, max_examples=150)
+@given(
+    BYTES,
+    st.integers(1, 4),
+    st.sampled_from(BLOCKS),
+    st.tuples(st.sampled_from([3, 9, WITHIN]), st.booleans()),
+)
+def test_records_are_those_of_the_rules(path, body, width, block, rules):
+    within, multiline = rules
+    body = body.replace(b"\xff", b"").replace(b"\xc3\xa9", b"e").replace(b"\xc3", b"")
+    body = body.replace(b"\xef\xbb\xbf", b"").replace(b"\0", b"")
+    found = as_read(body.decode(), within=within, multiline=multiline)
+    records = [(row + [""] * width)[:width] for row in found if row or width == 1]
+    names = "abcd"[:width]
+    declared = [Column(name, Kind.TEXT) for name in names]
+    content = ",".join(names).encode() + b"\n" + body
+    with patch.object(csv_records, "WITHIN", within):
+        columns, rows = loaded(path, content, *declared, block=block, multiline=multiline)
+    assert rows == len(records)
+    for at, name in enumerate(names):
+        assert plain(columns[name]) == [record[at] or None for record in records]
+
+
 @settings(anywhere, max_examples=60)
 @given(BYTES, st.integers(1, 4), st.sampled_from(BLOCKS))
 def test_records_are_those_of_the_csv_module(path, body, width, block):
+    # A quote that is never closed is text here, and takes the rest of the file there.
+    body += b'"' * ends_open(body.decode("latin-1"))
     lines = io.StringIO(body.decode("utf-8", "replace").replace("\0", "\ufffd"), newline="")
     records = [(row + [""] * width)[:width] for row in csv.reader(lines) if row or width == 1]
     names = "abcd"[:width]

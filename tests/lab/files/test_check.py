@@ -119,7 +119,7 @@ def test_units(path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('x,y\n1,"lone\n2,b\n3,c\n', "a quote that is never closed"),
+        ('x,y\n1,"lone\n2,b\n3,c\n', "a quote that is not closed, and so is text: 1"),
         ('"x","y"\n"a",1,2\n"b",2,3\n', "every row has more cells than the header"),
         ('x,y\n1,"a\n"\n', None),
         ('x,y\n1,2\n"a",1,2\n', None),
@@ -128,7 +128,10 @@ def test_units(path):
 def test_what_a_custodian_should_look_at(path, content, said):
     path.write_text(content)
     text = "\n".join(report(check(Table("t", path, (integer(), Column("y", Kind.TEXT))))))
-    for remark in ("a quote that is never closed", "every row has more cells than the header"):
+    for remark in (
+        "a quote that is not closed, and so is text: 1",
+        "every row has more cells than the header",
+    ):
         assert (remark in text) == (remark == said)
 
 

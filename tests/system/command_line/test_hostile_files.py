@@ -56,7 +56,7 @@ READ = {
     "out of bounds": ("a,b\n-5,x\n99999,x\n1e300,x\n", (3, 4000, 3, 3, 1)),
     "not UTF-8 in a cell": (b"a,b\n1,caf\xe9\n2,x\n", (2, 3, 2, 2, 2)),
     "NUL in a cell": (b"a,b\n1,x\0y\n2,x\n", (2, 3, 2, 2, 2)),
-    "quote that is not closed": ('a,b\n1,"x\n2,y\n3,z\n', (1, 1, 1, 1, 1)),
+    "quote that is not closed": ('a,b\n1,"x\n2,y\n3,z\n', (3, 6, 3, 3, 3)),
     "stray quotes": ('a,b\n1,x"y\n2,""z\n3,"x"y\n', (3, 6, 3, 3, 3)),
     "formulas": ("a,b\n1,=1+1\n2,@x\n", (2, 3, 2, 2, 2)),
     "a long cell": (f"a,b\n1,{'x' * 3_000_000}\n2,y\n", (2, 3, 2, 1, 1)),
