@@ -110,7 +110,8 @@ class LastingLedger(Ledger, ReleaseStore):
         assert policy.lasting is not None
         book = open_book(policy.lasting)
         decision = decision_of(book, book.last().entry)
-        pinned = PinnedData(bytes.fromhex(decision.key), decision.digests)
+        since = book.at(decision.version).entry.time
+        pinned = PinnedData(bytes.fromhex(decision.key), decision.digests, since)
         session = _Session(StateReader(book, policy.tables), decision.version, pinned)
         opened = cls(book, policy, analyst(book, given), session)
         opened._read(book.last())

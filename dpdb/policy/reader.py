@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +13,10 @@ from typing import Any
 from dpdb.errors import PolicyError
 from dpdb.policy.budget import Neighbors, Timing
 from dpdb.policy.budget_reader import BudgetReader
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.csv_format import CsvFormat, unpacked_name
 from dpdb.policy.policy_text import PolicyText
-from dpdb.policy.storage import file_kind, is_pattern
+from dpdb.policy.storage import is_pattern
 from dpdb.policy.table_files import undeclared_tables
 from dpdb.policy.table_links import TableLinks
 from dpdb.policy.table_reader import TableReader
@@ -28,14 +29,10 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
     called `names`.
     """
     beside = unpacked_name(data).with_suffix(".toml")
-    if is_pattern(data) or not beside.is_file():
+    if is_pattern(data) or not beside.exists():
         return Policy(undeclared_tables(data, form, names))
     policy = read_policy(beside)
-    on_files = [table for table in policy.tables if table.server is None]
-    if data.absolute() not in (table.path.absolute() for table in on_files) and (
-        file_kind(data).typed or not on_files
-    ):
-        # A CSV file that a Parquet file was made of may have the policy of its name.
+    if not any(_is_of(table, data) for table in policy.tables):
         raise PolicyError(
             f"{beside} is about other files than {data}",
             hint=f'say in it path = "{data.name}", or give the policy instead of the file',
@@ -43,9 +40,20 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
     return policy
 
 
+def _is_of(table: Table, data: Path) -> bool:
+    """Whether a table has its rows in this file."""
+    if table.server is not None:
+        return False
+    if table.path.exists() and data.exists():
+        return table.path.samefile(data)
+    return table.path.absolute() == data.absolute()
+
+
 def read_policy(path: Path) -> Policy:
     """The policy in a TOML file; raises PolicyError with the line of a mistake."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # there may be no end to it
+            raise PolicyError(f"{path.name} is not a regular file")
         text = path.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text, parse_float=Decimal)
     except OSError as error:

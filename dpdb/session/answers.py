@@ -25,11 +25,14 @@ def bought(
     repeat: bool,
     private: bool,
     reveal: bool,
+    of_day: str | None = None,
 ) -> Answer:
     """The answer to a statement from a purchase, which a repeat does not pay for again.
 
     With `reveal`, in teaching mode, it has the exact statistics besides. `told` has the notes on
     clamped values and rows left out of the session's earlier answers; those of this one are added.
+    `of_day` is since when the data are those of the budget: a repeat says so, as it holds whatever
+    the files have become.
     """
     noisy, before = purchase.result.noisy, planned
     planned = with_all_keys(planned, noisy)
@@ -38,6 +41,7 @@ def bought(
     bounding = bounding_notes(before)
     earlier = frozenset(told.intersection(bounding))
     told.update(bounding)
+    of_then = [f"repeated, of the data as of {of_day}"] if repeat and of_day else []
     return Answer(
         statement=text,
         columns=columns,
@@ -59,6 +63,7 @@ def bought(
                 *bin_notes(planned),
                 *accuracy_notes.interval_notes(planned),
                 *accuracy_notes.only_noise_notes(columns, cells),
+                *of_then,
             )
         ),
         bounding=bounding,

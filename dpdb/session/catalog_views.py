@@ -104,9 +104,16 @@ def _history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
     )
 
 
+_CALENDAR = 146_097 * 86_400
+"""The seconds of 400 years."""
+
+
 def utc_time(seconds: int) -> str:
-    """The time so many seconds after 1970 began, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """The time so many seconds after 1970 began, in UTC; a clock can be in any year."""
+    # The calendar is the same again after 400 years.
+    cycles, within = divmod(seconds, _CALENDAR)
+    moment = datetime.fromtimestamp(within, UTC)
+    return f"{moment.year + 400 * cycles:04}-{moment:%m-%d %H:%M:%S}"
 
 
 def table_rows(policy: Policy) -> CellRows:

@@ -63,7 +63,7 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
         recent.append(sealed)
         if sealed.entry.number >= decision.since:
             by_analyst.add(sealed.entry.who, sealed.entry, own=True)
-            by_day.add(utc_time(sealed.entry.time)[:10], sealed.entry)
+            by_day.add(utc_time(sealed.entry.time).partition(" ")[0], sealed.entry)
     balance = Balance.after(budget, last.totals.loss)
     in_all = QueryLimit(QUERIES_IN_ALL, terms["queries_in_all"], last.totals.queries)
     rows = [*budget_rows(balance, balance.share.epsilon, [in_all])]

@@ -21,7 +21,7 @@ from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session import released_answers
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
-from dpdb.session.catalog_views import listing
+from dpdb.session.catalog_views import listing, utc_time
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
 from dpdb.session.memory import Chosen, Memory, Shelf
@@ -297,6 +297,7 @@ class Session:
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
         from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
 
+        pinned = self._ledger.pinned
         return bought(
             text,
             planned,
@@ -306,6 +307,7 @@ class Session:
             repeat=repeat,
             private=self._private,
             reveal=self.settings.reveal,
+            of_day=None if pinned is None else utc_time(pinned.since).partition(" ")[0],
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:

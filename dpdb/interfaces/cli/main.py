@@ -19,7 +19,7 @@ from dpdb.interfaces.cli.options import check_spelling
 from dpdb.interfaces.cli.restricted import check_restricted
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS, check_command
 from dpdb.interfaces.shell.progress import ProgressLine
-from dpdb.interfaces.shell.settings import ShellSettings, read_settings
+from dpdb.interfaces.shell.settings import ShellSettings, check_settings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.policy.catalog import Policy
 from dpdb.policy.table_files import remarks
@@ -173,6 +173,8 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> tuple[Policy, bool]:
 
 def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; returns the gravest exit code."""
+    if options.config is not None:
+        check_settings(options.config)
     policy = policy_for_arguments(options)
     _print_remarks(policy)
     settings = _given_settings(ShellSettings(), options)

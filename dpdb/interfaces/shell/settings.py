@@ -84,6 +84,13 @@ def read_settings(
     return settings
 
 
+def check_settings(config: Path) -> None:
+    """Raise UsageError where the file has no settings, for who does not use them."""
+    settings = ShellSettings()
+    for name, value in _document(config):
+        settings.change(name, value, str(config))
+
+
 def _sources(
     config: Path | None, environment: Mapping[str, str]
 ) -> Iterator[tuple[str, str, object]]:
@@ -98,6 +105,8 @@ def _sources(
 
 def _document(path: Path) -> Iterable[tuple[str, object]]:
     try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} is not a regular file")
         return tomllib.loads(path.read_text(encoding="utf-8-sig")).items()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None

@@ -159,6 +159,38 @@ def test_data_that_changed_are_not_asked(shop: Path, run: Run) -> None:
     assert left(run, shop) == 0.5
 
 
+def test_a_repeat_says_of_which_day_its_data_are(
+    shop: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is answered whatever the file has become since; anything new is not."""
+    since = time.strftime("%Y-%m-%d", time.gmtime())
+    first = run(shop, "-c", COUNT)
+    assert "repeated" not in first.out
+    shop.with_suffix(".csv").write_text(ROWS + "1,x\n")
+    again = run(shop, "-c", COUNT)
+    assert again.code == 0
+    assert f"\nrepeated, of the data as of {since}\nrepeated: free" in again.out
+    assert again.out.splitlines()[2] == first.out.splitlines()[2]
+    refused = run(shop, "-c", f"{COUNT} WHERE a > 3")
+    assert "hint: what it cost stays paid; nothing new is answered until" in refused.err
+    monkeypatch.setattr(time, "time", lambda: 400_000_000_000)
+    run("budget", "accept", shop, "--why", "a new row")
+    run(shop, "-c", COUNT)
+    assert "of the data as of 14645-06-30\n" in run(shop, "-c", COUNT).out
+
+
+def test_a_ledger_of_a_far_year_is_exported(
+    shop: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that is wrong can be in any year."""
+    monkeypatch.setattr(time, "time", lambda: 253_402_300_800)
+    assert run(shop, "-c", COUNT).code == 0
+    for command in ("export", "show"):
+        told = run("budget", command, shop)
+        assert told.code == 0
+        assert "10000-01-01" in told.out
+
+
 def test_a_renamed_file_finds_the_same_budget(shop: Path, run: Run) -> None:
     shop.with_suffix(".csv").rename(shop.with_name("moved.csv"))
     shop.write_text(f"{POLICY}\n[tables.t]\npath = 'moved.csv'\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,55 @@ def test_words_of_booleans(run: Run, make: Make) -> None:
     path = make("ok\nY\ny\nOn\nN\noff\nOFF\nyes\nja\n\n", policy)
     script = "SELECT COUNT(*) FILTER (WHERE ok), COUNT(*) FILTER (WHERE NOT ok) FROM t"
     assert counts(run, path, script=script) == [4, 3]
+
+
+@pytest.mark.parametrize("kind", ["endless", "pipe", "folder"])
+@pytest.mark.parametrize("named", ["t.toml", "t.csv"])
+def test_a_policy_that_is_no_regular_file_is_refused_at_once(
+    tmp_path: Path, run: Run, kind: str, named: str
+) -> None:
+    """Reading it would have no end, or would wait for somebody to write."""
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    policy = tmp_path / "t.toml"
+    match kind:
+        case "endless":
+            policy.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(policy)
+        case _:
+            policy.mkdir()
+    ran = run(tmp_path / named, "-c", "SHOW TABLES")
+    assert (ran.code, ran.out) == (2, "")
+    assert "t.toml is not a" in ran.err
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.xyz", "t", "none.csv", "t.csv.gz"])
+def test_the_file_that_is_named_is_the_one_that_is_read(
+    tmp_path: Path, run: Run, name: str
+) -> None:
+    """And not that of the policy that has the same name."""
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    declared = '[tables.t]\npath = "t.csv"\n[tables.t.columns]\na = { type = "integer" }\n'
+    (tmp_path / "t.toml").write_text(declared)
+    (tmp_path / "t.tsv").write_text("a\n2\n")
+    ran = run(tmp_path / name, "-c", "SELECT COUNT(*) FROM t")
+    assert (ran.code, ran.out) == (2, "")
+    assert "is about other files than" in ran.err or "cannot read" in ran.err
+    (tmp_path / "there.csv").symlink_to("t.csv")
+    (tmp_path / "there.toml").write_text(declared)
+    (tmp_path / "sub").mkdir()
+    for same in ("t.csv", "sub/../t.csv", "there.csv"):
+        assert run(tmp_path / same, "-c", "SELECT COUNT(*) FROM t").code == 0
+
+
+def test_settings_that_are_named_are_there(tmp_path: Path, run: Run) -> None:
+    """With statements, too, which do not use them."""
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    config = tmp_path / "config.toml"
+    asked = (tmp_path / "t.csv", "--config", config, "-c", "SHOW TABLES")
+    assert run(*asked).code == 2
+    assert f"cannot read {config}" in run(*asked).err
+    config.write_text("nothing = 1\n")
+    assert "no setting nothing" in run(*asked).err
+    config.write_text('mode = "json"\n')
+    assert run(*asked).code == 0
