@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dpdb.errors import InternalError
 from dpdb.plan.folding import lower, upper
 from dpdb.policy.catalog import Value
 
@@ -45,8 +46,9 @@ def text_change(name: str, constants: Sequence[Value]) -> Callable[[str], str | 
             return lambda text: text[max(len(text) - number, 0) :]
         case "replace", [old, new]:
             return lambda text: _replaced(text, str(old), str(new))
-    separator, number = str(constants[0]), int(constants[1])
-    return lambda text: _part(text.split(separator), number)
+        case "split_part", [separator, int(number)]:
+            return lambda text: _part(text.split(str(separator)), number)
+    raise InternalError(f"{name} changes no text")
 
 
 def _replaced(text: str, old: str, new: str) -> str | None:

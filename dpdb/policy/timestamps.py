@@ -34,6 +34,21 @@ def read_timestamp(text: str) -> int | None:
     A date alone is its midnight. What has no offset from UTC is in UTC. Digits after the sixth
     decimal of a second are cut off.
     """
+    written = _read(text)
+    return None if written is None else _within(written[0] * DAY + written[1])
+
+
+def read_day(text: str) -> int | None:
+    """The date of a timestamp as `text` writes it, whatever its offset is; None for other texts.
+
+    It is in days from 1970-01-01.
+    """
+    written = _read(text)
+    return None if written is None else written[0]
+
+
+def _read(text: str) -> tuple[int, int] | None:
+    """The days from 1970-01-01 that a timestamp writes, and the microseconds from then, in UTC."""
     parts = _TIMESTAMP.fullmatch(text)
     if parts is None:
         return None
@@ -48,8 +63,7 @@ def read_timestamp(text: str) -> int | None:
         return None
     fraction = int((parts["fraction"] or "").ljust(6, "0")[:6])
     offset = (hours * HOUR + minutes * MINUTE) * (-1 if parts["sign"] == "-" else 1)
-    time = hour * HOUR + minute * MINUTE + second * SECOND + fraction
-    return _within(days_of(day) * DAY + time - offset)
+    return days_of(day), hour * HOUR + minute * MINUTE + second * SECOND + fraction - offset
 
 
 def names_zone(text: str) -> bool:

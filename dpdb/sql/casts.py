@@ -7,7 +7,7 @@ from sqlglot import exp
 from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions import Cast, Expr, Literal
 from dpdb.policy.catalog import Kind
-from dpdb.policy.timestamps import names_zone
+from dpdb.policy.timestamps import names_zone, read_day
 from dpdb.sql import types
 from dpdb.sql.calls import call
 
@@ -58,6 +58,9 @@ def check_zone(written: exp.Expr, operand: Expr, where: Place | None) -> None:
 def cast(operand: Expr, kind: Kind, sizes: list[Expr], where: Place | None) -> Expr:
     """The conversion: VARCHAR(n) cuts off after n characters, DECIMAL(p, s) rounds to s places."""
     if kind.temporal and isinstance(operand, Literal) and isinstance(operand.value, str):
+        day = read_day(operand.value) if kind is Kind.DATE else None
+        if day is not None:
+            return Literal(day, kind)
         return types.of_kind(operand, kind, where)
     _check_timestamps(operand, kind, where)
     converted = operand if operand.kind is kind else Cast(operand, kind)

@@ -55,7 +55,8 @@ def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None)
         case "DATE_TRUNC", [date, _], [_, str(unit)]:
             return _start(unit, bind(date), where)
         case "DATE_DIFF", [_, start, end], [str(unit), _, _]:
-            return _difference(unit, bind(start), bind(end), where)
+            difference = _whole_weeks if unit == "week" else _difference
+            return difference(unit, bind(start), bind(end), where)
         case "DATE_DIFF", [end, start, _], [_, _, str(unit)]:
             return _difference(unit, bind(start), bind(end), where)
         case "TIMESTAMP_DIFF", [end, start, _], [_, _, str(unit)]:
@@ -193,7 +194,7 @@ def _start(unit: str, date: Expr, where: Place | None) -> Expr:
 
 
 def _difference(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
-    """How often a unit of time begins between two dates or timestamps, as DuckDB counts it."""
+    """How often a unit of time begins between two dates or timestamps."""
     if unit in _SHORT:
         start, end = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (start, end))
         counted = f"{unit}_index"
@@ -205,6 +206,13 @@ def _difference(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
     elif unit != "day":
         raise _no_unit(start, unit, "units", ("day", *_COUNTED, *_SHORT), where)
     return Arithmetic("-", end, start, Kind.INTEGER)
+
+
+def _whole_weeks(_: str, start: Expr, end: Expr, where: Place | None) -> Expr:
+    """How many times seven days there are between two dates, as DuckDB counts weeks."""
+    days = _difference("day", start, end, where)
+    weeks = Arithmetic("/", days, Literal(7, Kind.INTEGER), Kind.NUMBER)
+    return Call("trunc", (weeks,), Kind.INTEGER)
 
 
 def _elapsed(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
-from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text, read_timestamp
+from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text, read_day, read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import (
     AnyVector,
@@ -65,7 +65,7 @@ def _read(vector: TextVector, target: Kind) -> AnyVector:
         case Kind.INTEGER:
             return cast(vector.look_up(grammar.number, Kind.NUMBER), Kind.NUMBER, Kind.INTEGER)
         case Kind.DATE:
-            return vector.look_up(grammar.date, Kind.DATE)
+            return vector.look_up(read_day, Kind.DATE)
         case Kind.TIMESTAMP:
             return vector.look_up(read_timestamp, Kind.TIMESTAMP)
         case Kind.BOOLEAN:

@@ -12,12 +12,13 @@ import numpy as np
 from dpdb.plan.expressions import Call
 from dpdb.vectors.date_functions import DATE_CALLS, date_call
 from dpdb.vectors.magnitudes import stays_finite
-from dpdb.vectors.real_functions import real_call
+from dpdb.vectors.real_functions import REAL_CALLS, real_call
 from dpdb.vectors.text_functions import TEXT_CALLS, text_call
 from dpdb.vectors.timestamp_functions import TIMESTAMP_CALLS, timestamp_call
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
+    Bools,
     TextVector,
     Vector,
     alike,
@@ -30,26 +31,34 @@ from dpdb.vectors.vector import (
     one_zero,
 )
 
+Meaning = Callable[[Call, list[AnyVector]], AnyVector]
+
 
 def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
     """The value of a call, from the values of its arguments."""
-    name = call.name
-    match name:
-        case "coalesce":
-            return reduce(_first_known, alike(arguments))
-        case "concat":
-            return reduce(join, [v for v in arguments if isinstance(v, TextVector)])
-        case "nullif":
-            equal = compare(operator.eq, *arguments)
-            return choose(equal.values, *alike([constant(None, call.kind), arguments[0]]))
-        case "least" | "greatest":
-            return reduce(_LIMITS[name], [v for v in arguments if isinstance(v, Vector)])
-    if name in TEXT_CALLS:
-        return text_call(call, arguments[0])
-    numbers = [v for v in arguments if isinstance(v, Vector)]
-    if name in TIMESTAMP_CALLS:
-        return timestamp_call(call, numbers)
-    return date_call(call, numbers) if name in DATE_CALLS else _number_call(call, numbers)
+    return MEANINGS[call.name](call, arguments)
+
+
+def _coalesce(_: Call, arguments: list[AnyVector]) -> AnyVector:
+    return reduce(_first_known, alike(arguments))
+
+
+def _concat(_: Call, arguments: list[AnyVector]) -> AnyVector:
+    return reduce(join, [v for v in arguments if isinstance(v, TextVector)])
+
+
+def _nullif(call: Call, arguments: list[AnyVector]) -> AnyVector:
+    equal = compare(operator.eq, *arguments)
+    return choose(equal.values, *alike([constant(None, call.kind), arguments[0]]))
+
+
+def _limit(call: Call, arguments: list[AnyVector]) -> AnyVector:
+    return reduce(_LIMITS[call.name], [v for v in arguments if isinstance(v, Vector)])
+
+
+def _of_numbers(meaning: Callable[[Call, list[Vector]], Vector]) -> Meaning:
+    """The meaning of a function whose arguments are no texts, but for the name of a unit."""
+    return lambda call, arguments: meaning(call, [v for v in arguments if isinstance(v, Vector)])
 
 
 def _number_call(call: Call, arguments: list[Vector]) -> Vector:
@@ -68,8 +77,12 @@ def _number_call(call: Call, arguments: list[Vector]) -> Vector:
             return Vector(np.sign(first), null)
         case "clamp":
             return Vector(np.minimum(np.maximum(first, rest[0]), rest[1]), null)
-    if name != "round":
-        return real_call(name, first, rest, null)
+        case "round":
+            return _rounded(call, first, rest, null)
+    return real_call(name, first, rest, null)
+
+
+def _rounded(call: Call, first: Array, rest: list[Array], null: Bools | None) -> Vector:
     rounded = _round(first, int(rest[0][0]))
     return Vector(one_zero(rounded), null) if stays_finite(call) else finite(rounded, null)
 
@@ -112,3 +125,17 @@ def _round(values: Array, digits: int) -> Array:
     away = np.abs(scaled - toward_zero) >= 0.5
     whole = toward_zero + np.copysign(away, scaled)
     return whole / unit if digits >= 0 else whole * unit
+
+
+_NUMBER_CALLS = ("abs", "floor", "ceil", "trunc", "sign", "clamp", "round", *REAL_CALLS)
+MEANINGS: dict[str, Meaning] = {
+    "coalesce": _coalesce,
+    "concat": _concat,
+    "nullif": _nullif,
+    **dict.fromkeys(_LIMITS, _limit),
+    **dict.fromkeys(TEXT_CALLS, lambda call, arguments: text_call(call, arguments[0])),
+    **dict.fromkeys(TIMESTAMP_CALLS, _of_numbers(timestamp_call)),
+    **dict.fromkeys(DATE_CALLS, _of_numbers(date_call)),
+    **dict.fromkeys(_NUMBER_CALLS, _of_numbers(_number_call)),
+}
+"""What each function is: how a call of it is evaluated."""

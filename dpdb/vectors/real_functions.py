@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpdb.errors import InternalError
 from dpdb.vectors.vector import Array, Bools, Vector, either, finite
 
 _LARGEST_EXPONENT = 709.78
@@ -33,6 +34,7 @@ _ABOVE_ZERO: dict[str, Callable[[float], float]] = {
     "log10": math.log10,
 }
 _WITHIN_ONE: dict[str, Callable[[float], float]] = {"asin": math.asin, "acos": math.acos}
+REAL_CALLS = frozenset((*_EVERYWHERE, *_ABOVE_ZERO, *_WITHIN_ONE, "sqrt", "exp", "atan2", "power"))
 
 
 def real_call(name: str, first: Array, rest: list[Array], null: Bools | None) -> Vector:
@@ -51,8 +53,9 @@ def real_call(name: str, first: Array, rest: list[Array], null: Bools | None) ->
             return _within(first <= _LARGEST_EXPONENT, math.exp, first, 0.0, null)
         case "atan2":
             return finite(_each_pair(math.atan2, first, rest[0]), null)
-    assert name == "power"
-    return _power(first, rest[0], null)
+        case "power":
+            return _power(first, rest[0], null)
+    raise InternalError(f"{name} is no function of real numbers")
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:

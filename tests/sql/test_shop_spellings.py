@@ -22,8 +22,8 @@ ALIKE = [
      " (SELECT 1 FROM orders WHERE returns.customer_id = orders.customer_id)"),
     ("SELECT DATE_TRUNC(day, MONTH) AS month, COUNT(*) AS n FROM orders GROUP BY month ORDER BY DATE_TRUNC(day, MONTH)",
      "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM orders GROUP BY month ORDER BY month"),
-    ("SELECT AVG(DATE_DIFF(day, DATE '2024-01-01', WEEK)) AS n FROM orders",
-     "SELECT AVG(DATE_DIFF('week', DATE '2024-01-01', day)) AS n FROM orders"),
+    ("SELECT AVG(DATE_DIFF(day, DATE '2024-01-01', MONTH)) AS n FROM orders",
+     "SELECT AVG(DATE_DIFF('month', DATE '2024-01-01', day)) AS n FROM orders"),
     ("SELECT AVG(DATE_DIFF(day, DATE '2024-01-01', day)) AS n FROM orders",
      "SELECT AVG(DATE_DIFF('day', DATE '2024-01-01', day)) AS n FROM orders"),
     ("SELECT channel, 100 * RATIO_TO_REPORT(COUNT(*)) OVER (PARTITION BY channel ORDER BY channel) AS part"

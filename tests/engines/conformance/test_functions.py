@@ -4,12 +4,12 @@ Where dpdb means something else, the condition is written twice, first for dpdb 
 
   SQRT, LN, …   what has no value, or none that is a double, is NULL (DuckDB: an error, NaN, infinity)
   ±1, ± 1 DAY   a date plus an interval is a date (DuckDB: a timestamp)
-  weeks         between dates are counted alike before 1970 and after (DuckDB: one less, across it)
   CONTAINS      and the like take constants
 """
 
 from __future__ import annotations
 
+import random
 from itertools import cycle
 
 import pytest
@@ -61,7 +61,8 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
     ],
     "differences of dates": [
         "DATE_DIFF('day', d, e)", "DATE_DIFF('month', d, e)",
-        ("DATE_DIFF('week', d, e)", "(date_trunc('week', e)::DATE - date_trunc('week', d)::DATE) / 7"),
+        "DATE_DIFF('week', d, e)", "DATEDIFF('week', p, q)",
+        ("DATE_DIFF(e, d, WEEK)", "(date_trunc('week', e)::DATE - date_trunc('week', d)::DATE) / 7"),
         "DATE_DIFF('quarter', e, d)", "DATEDIFF('year', d, e)",
         ("DATE_DIFF(d, e, MONTH)", "date_diff('month', e, d)"),
         ("DATEDIFF(month, d, e)", "date_diff('month', d, e)"),
@@ -126,6 +127,49 @@ MOMENTS: list[str | tuple[str, str]] = [
     ("DATEADD(hour, -7, p)", "p - INTERVAL 7 HOUR"),
     "CAST(d AS TIMESTAMP)", ("TIMESTAMP(d)", "d::TIMESTAMP"), "LEAST(p, q)", "COALESCE(q, d)",
 ]  # fmt: skip
+UNITS = ["day", "week", "month", "quarter", "year"]
+TIMES = ["hour", "minute", "second"]
+PARTS = ["year", "quarter", "month", "week", "day", "dow", "isodow", "doy"]
+
+
+def random_date(chance: random.Random, depth: int = 2) -> tuple[str, str]:
+    """A date or timestamp, for dpdb and for DuckDB."""
+    if not depth:
+        return (chance.choice("depq"),) * 2
+    ours, theirs = random_date(chance, depth - 1)
+    unit, number = chance.choice(UNITS), chance.randrange(1, 40)
+    match chance.randrange(5):
+        case 0:
+            return f"CAST({ours} AS DATE)", f"CAST({theirs} AS DATE)"
+        case 1:
+            return f"CAST({ours} AS TIMESTAMP)", f"CAST({theirs} AS TIMESTAMP)"
+        case 2:
+            trunc = f"DATE_TRUNC('{unit}', CAST({{}} AS DATE))"
+            return trunc.format(ours), f"{trunc.format(theirs)}::DATE"
+        case 3:
+            shift = f"CAST({{}} AS DATE) {chance.choice('+-')} INTERVAL {number} {unit.upper()}"
+            return f"({shift.format(ours)})", f"({shift.format(theirs)})::DATE"
+        case _:
+            time = chance.choice(TIMES).upper()
+            shift = f"(CAST({{}} AS TIMESTAMP) + INTERVAL {number} {time})"
+            return shift.format(ours), shift.format(theirs)
+
+
+def random_number_of_dates(chance: random.Random) -> tuple[str, str]:
+    """What a function of dates counts, for dpdb and for DuckDB."""
+    ours, theirs = random_date(chance)
+    match chance.randrange(4):
+        case 0:
+            part = f"EXTRACT({chance.choice(PARTS)} FROM {{}})"
+        case 1:
+            part = f"EXTRACT({chance.choice(TIMES)} FROM CAST({{}} AS TIMESTAMP))"
+        case 2:
+            part = f"DATE_DIFF('{chance.choice([*UNITS, *TIMES])}', d, {{}})"
+        case _:
+            part = f"DATE_PART('{chance.choice(PARTS)}', {{}})"
+    return part.format(ours), part.format(theirs)
+
+
 PATTERNS = [
     "a+b*$",
     "^[^a-c]",
@@ -196,6 +240,26 @@ def test_a_timestamp_is_the_same_on_every_row(fast_world):
         ours, theirs = _pair(case)
         check_text(fast_world, f"CAST({ours} AS TEXT)", f"CAST(({theirs})::TIMESTAMP AS TEXT)")
     check_text(fast_world, "CAST(CAST(q AS DATE) AS TEXT)", "q::DATE::TEXT")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_functions_of_dates_count_the_same(fast_world, seed):
+    chance = random.Random(seed)
+    for _ in range(25):
+        check_number(fast_world, *random_number_of_dates(chance))
+
+
+def test_a_text_is_the_date_that_it_writes(fast_world):
+    """With a time or without one, in any year of the calendar."""
+    for moment in ("d", "e", "CAST(p AS TEXT)", "CAST(q AS TEXT)", "CAST(d AS TEXT)"):
+        ours = f"CAST(CAST({moment} AS DATE) AS TEXT)"
+        check_text(fast_world, ours, ours.replace("CAST(", "TRY_CAST("))
+    for written in ("2020-02-29 12:30:00", "2020-02-29T23:30-05:00", "1650-01-01 10:00"):
+        check_condition(
+            fast_world,
+            f"CAST('{written}' AS DATE) = CAST(CONCAT(LEFT(t, 0), '{written}') AS DATE)",
+            "TRUE",
+        )
 
 
 def test_a_condition_holds_on_the_same_rows(fast_world):

@@ -1,0 +1,59 @@
+"""Each function of the allow-list is evaluated as what it is, and no other name is a function."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpdb.errors import InternalError
+from dpdb.plan.expressions import FUNCTIONS, Call, Literal
+from dpdb.plan.text_functions import TEXT_CHANGES, text_change
+from dpdb.policy.catalog import Kind
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.functions import MEANINGS
+from dpdb.vectors.real_functions import real_call
+from dpdb.vectors.text_functions import TEXT_CALLS
+from dpdb.vectors.vector import TextVector, Vector
+
+NUMBER, TEXT = Literal(1, Kind.INTEGER), Literal("a", Kind.TEXT)
+UNIT = {"date_trunc": "month", "timestamp_trunc": "hour", "elapsed": "hour"}
+CONSTANTS = {
+    **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length"), ()),
+    **dict.fromkeys(("substr", "left", "right"), (NUMBER,)),
+    "replace": (TEXT, TEXT),
+    "split_part": (TEXT, NUMBER),
+}
+"""What stands behind the text; otherwise it is another text."""
+COUNTS = {"clamp": 3, "elapsed": 2}
+PAIRS = ("round", "power", "atan2", "least", "greatest", "nullif", "coalesce", "months_later",
+         "timestamp_months_later")  # fmt: skip
+
+
+def call_of(name):
+    if name == "concat":
+        return Call(name, (TEXT, TEXT), Kind.TEXT)
+    if name in TEXT_CALLS:
+        return Call(name, (TEXT, *CONSTANTS.get(name, (TEXT,))), Kind.TEXT)
+    unit = (Literal(UNIT[name], Kind.TEXT),) if name in UNIT else ()
+    count = COUNTS.get(name, 2 if name in PAIRS else 1)
+    return Call(name, (*unit, *[NUMBER] * count), Kind.INTEGER)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_each_function_is_evaluated(name):
+    assert isinstance(evaluate(call_of(name), Frame({}, {})), Vector | TextVector)
+
+
+def test_each_name_has_a_meaning():
+    assert MEANINGS.keys() == FUNCTIONS
+
+
+@pytest.mark.parametrize("name", ["median", "split_parts", ""])
+def test_no_other_name_falls_through_to_one(name):
+    with pytest.raises(InternalError):
+        Call(name, (NUMBER,), Kind.INTEGER)
+    with pytest.raises(InternalError):
+        text_change(name, ["a", 1])
+    with pytest.raises(InternalError):
+        real_call(name, [], [], None)
+    with pytest.raises(InternalError):
+        text_change(next(iter(TEXT_CHANGES - {"lower", "upper", "trim", "ltrim", "rtrim"})), [])
