@@ -20,23 +20,25 @@ class Numbers:
     `units` are whole multiples of `step`, in the narrowest type that holds the bounds. Numbers
     without bounds have no step: there `units` are the numbers themselves, as doubles. `null`
     says which cells are NULL; it is None exactly where the policy says the column is not
-    nullable. Where a cell is NULL, `units` hold the `filler`, which is public.
+    nullable. Where a cell is NULL, `units` hold the `filler`, which is public. Whoever has clamped
+    the cells says to what, as `held`: then no unit is below the first number or above the second.
     """
 
     units: NDArray[Any]
     step: Fraction | None
     null: NDArray[np.bool_] | None
     filler: int
+    held: tuple[int, int] | None = None
 
     def within(self, rows: slice) -> Numbers:
         """The column cut to `rows`."""
         null = None if self.null is None else self.null[rows]
-        return Numbers(self.units[rows], self.step, null, self.filler)
+        return Numbers(self.units[rows], self.step, null, self.filler, self.held)
 
     def taken(self, rows: NDArray[Any]) -> Numbers:
         """The column in these rows, in their order."""
         null = None if self.null is None else self.null[rows]
-        return Numbers(self.units[rows], self.step, null, self.filler)
+        return Numbers(self.units[rows], self.step, null, self.filler, self.held)
 
     def __repr__(self) -> str:
         return "Numbers(...)"

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpdb.engines.memory.row_blocks import parts
-from dpdb.engines.sources.grid_rounding import grid_of, narrowest
+from dpdb.engines.sources.grid_rounding import narrowest
 from dpdb.plan.expressions import ColumnRef, Expr
 from dpdb.plan.statistics import Grid
-from dpdb.policy.catalog import Column
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import Array, Bools, Vector
@@ -31,14 +30,17 @@ def on_grid(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
     if isinstance(argument, ColumnRef):
         column = frame.columns[argument.column.name]
         if isinstance(column, Numbers) and column.step == grid.step:
-            return _stored(column, argument.column, grid)
+            return _stored(column, grid)
     return _computed(argument, grid, frame, rows)
 
 
-def _stored(column: Numbers, declared: Column, grid: Grid) -> Steps:
-    held = grid_of(declared)
+def _stored(column: Numbers, grid: Grid) -> Steps:
+    """Stored steps, clamped to the grid, but where the column is clamped to no more already.
+
+    The grid is that of a release, whose noise is for values within it: no declaration is relied on.
+    """
     filler = min(max(column.filler, grid.lower), grid.upper)
-    if held is not None and grid.lower <= held.lowest and held.highest <= grid.upper:
+    if column.held is not None and grid.lower <= column.held[0] <= column.held[1] <= grid.upper:
         return Steps(column.units, column.null, filler)
     # A grid narrowed to nothing can lie outside a narrow column's type.
     limits, values = np.iinfo(column.units.dtype), column.units

@@ -65,7 +65,7 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
         return Codes(codes, column.values)
     null = np.zeros(len(column.units), dtype=np.bool_) if column.null is None else column.null
     units = np.append(column.units, np.array([column.filler], dtype=column.units.dtype))
-    return Numbers(units, column.step, np.append(null, np.True_), column.filler)
+    return Numbers(units, column.step, np.append(null, np.True_), column.filler, column.held)
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,7 +30,8 @@ def made_column(column: Column, values: Array, missing: Bools | None) -> Numbers
     units = np.clip(values, grid.lowest, grid.highest)
     if null is not None:
         units = np.where(null, filler, units)
-    return Numbers(units.astype(grid.dtype), grid.step, null, filler)
+    held = grid.lowest, grid.highest
+    return Numbers(units.astype(grid.dtype), grid.step, null, filler, held)
 
 
 def with_nulls(column: Numbers | Codes, missing: Bools) -> Numbers | Codes:
@@ -38,4 +39,5 @@ def with_nulls(column: Numbers | Codes, missing: Bools) -> Numbers | Codes:
     if isinstance(column, Codes):
         return Codes(np.where(missing, len(column.values), column.codes), column.values)
     null = missing if column.null is None else missing | column.null
-    return Numbers(np.where(missing, column.filler, column.units), column.step, null, column.filler)
+    units = np.where(missing, column.filler, column.units)
+    return Numbers(units, column.step, null, column.filler, column.held)

@@ -57,7 +57,7 @@ class CellRows:
         null[first] = np.False_ if aggregated.null is None else aggregated.null
         units = np.full(self.rows, aggregated.filler, dtype=np.int64)
         units[first] = aggregated.units
-        return Numbers(units, aggregated.step, null, aggregated.filler)
+        return Numbers(units, aggregated.step, null, aggregated.filler, aggregated.held)
 
     def _different(self, value: SingleValue) -> Numbers | Codes:
         assert value.argument is not None

@@ -136,7 +136,9 @@ class NumbersBuilder(OrdinalBuilder):
         grid = self._grid
         units = joined(self._units, np.dtype(np.float64) if grid is None else grid.dtype)
         null = joined(self._null, np.dtype(np.bool_)) if self._nullable else None
-        return Numbers(units, None if grid is None else grid.step, null, self._filler)
+        if grid is None:
+            return Numbers(units, None, null, self._filler)
+        return Numbers(units, grid.step, null, self._filler, (grid.lowest, grid.highest))
 
 
 class ChoiceBuilder(OrdinalBuilder):
