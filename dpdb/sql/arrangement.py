@@ -112,6 +112,7 @@ class _Arrangement:
     def add_outer(self, part: TableInJoin) -> None:
         """Join a table of which rows, or with which others, may find no match."""
         conditions = list(conjuncts(part.condition))
+        self._check_known(part, conditions)
         on = self._equalities(conditions, part.scan)
         if self._begins_with_public(part):
             self._turn(part, on, conditions)
@@ -125,6 +126,19 @@ class _Arrangement:
                 place=part.place,
             )
         self._join(part, tuple(on), conjunction(*rest))
+
+    def _check_known(self, part: TableInJoin, conditions: Iterable[Expr]) -> None:
+        """Refuse what is looked up for the rows of a join that keeps rows without a match.
+
+        A lookup is a column of the rows that a SELECT reads, which are there after all joins.
+        """
+        known = self.done | _names(part.scan)
+        if not all(columns_of(each).keys() <= known for each in conditions):
+            raise Unsupported(
+                f"the ON of a {part.kind} looks into no further table",
+                hint="EXISTS and IN go into WHERE, or into CASE around a column of the SELECT list",
+                place=part.place,
+            )
 
     def _begins_with_public(self, part: TableInJoin) -> bool:
         """Whether a private table is joined to one public table, of which it leaves no row out."""

@@ -55,9 +55,14 @@ def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> 
 
 
 def taken_names(outer: Scope) -> set[str]:
-    """What a new leaf may not be called: the leaves, and first parts of the names of columns."""
-    names = {name for _, each in outer.view.columns for name in columns_of(each)}
-    return {scan.leaf for scan in scans_of(outer)} | {name.partition(".")[0] for name in names}
+    """What a new leaf may not be called: the leaves, and first parts of the names of columns.
+
+    They are those of all columns, as a condition can read one that no SELECT list has.
+    """
+    leaves = list(scans_of(outer))
+    names = {scan.name(column) for scan in leaves for column in scan.table.columns}
+    read = {name for _, each in outer.view.columns for name in columns_of(each)}
+    return {scan.leaf for scan in leaves} | {name.partition(".")[0] for name in names | read}
 
 
 def scans_of(scope: Scope) -> Iterable[Scan]:

@@ -66,7 +66,9 @@ def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
         view, pieces = _pieces(item, parts, len(scope.view.subqueries), binder, outer=outer)
         before = scope.view.columns
         scope = beside(scope, view, item, binder)
-        condition = conjunction(scope.condition(view.where), condition_of(item, scope))
+        # EXISTS in ON looks at all tables up to this one.
+        known = replace(scope, parts=(*parts, *_parts(item, pieces, None, binder)))
+        condition = conjunction(scope.condition(view.where), condition_of(item, known))
         for name in names_of_using(item):
             pair = (
                 only_column(name, before, item, binder),
