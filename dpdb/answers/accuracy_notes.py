@@ -143,7 +143,7 @@ def _walk_notes(shown: _Shown) -> Iterator[str]:
                 kind=Kind.NUMBER,
             ) as number
         ) if number not in narrow(conjunction(shown.where, statistic.where), {}):
-            called = written(column.name)
+            called = written(column.called)
             yield (
                 f"{shown.column}: {called} is read as a number; of dates ask for "
                 f"{name}(CAST({called} AS DATE))"
@@ -189,7 +189,7 @@ def _obstacle_notes(planned: Plan) -> Iterator[str]:
         if estimate.obstacle is not None
     }
     for condition, column in columns.items():
-        why = "" if column is None else f" on {column.name}{declared_range(column)}"
+        why = "" if column is None else f" on {column.called}{declared_range(column)}"
         slip = None if column is None or condition is None else hint(column, condition)
         maybe = "" if slip is None else f"; {slip}"
         yield f"no row can pass the filter{why}: that is known, and costs nothing{maybe}"

@@ -77,7 +77,7 @@ def _bounded(expression: Expr) -> Iterator[Column]:
 
 
 def _clamp(column: Column) -> str:
-    return f"{column.name}: values are clamped to {_ends(column)}"
+    return f"{column.called}: values are clamped to {_ends(column)}"
 
 
 def _ends(column: Column) -> str:

@@ -76,12 +76,11 @@ def _notes(estimate: Estimate, bounds: Bounds | None) -> Iterator[str]:
             low, high = (plain_value(bound, Kind.NUMBER) for bound in bounds)
             line = f'{_toml(column)} = {{ type = "{kind}", bounds = {as_text(bounds)} }}'
             yield f"in the policy: {line}"
-            yield f"for a session: --bounds {shlex.quote(f'{column.name}={low}:{high}')}"
+            yield f"for a session: --bounds {shlex.quote(f'{column.called}={low}:{high}')}"
 
 
 def _toml(column: Column) -> str:
     """The name of a column as a key of TOML."""
-    bare = column.name.replace("-", "_").isidentifier() and column.name.isascii()
-    return (
-        column.name if bare else '"' + column.name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    )
+    name = column.called
+    bare = name.replace("-", "_").isidentifier() and name.isascii()
+    return name if bare else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

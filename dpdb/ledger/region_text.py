@@ -17,7 +17,7 @@ def written(region: Region | None, tables: Sequence[Table]) -> RegionText | None
 
     Doubles, whole numbers and texts stay what they are.
     """
-    if region is None or region.table not in tables:
+    if region is None or not isinstance(region.table, Table) or region.table not in tables:
         return None
     limits = {
         name: [limit.span.below, list(limit.span.turns), limit.null]

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpdb.plan.regions import ColumnLimit, Region
+from dpdb.plan.relations import Source
 from dpdb.plan.spans import Point
 
-Sample = tuple[str, frozenset[tuple[str, Point]]]
-"""The name of a table, and a value for each of its columns that a region limits."""
+Sample = tuple[Source, frozenset[tuple[str, Point]]]
+"""A table, and a value for each of its columns that a region limits."""
 Samples = Mapping[Sample, tuple[int, ...]]
 """For each sample the indices of the groups that have a region with it."""
 
@@ -22,7 +23,7 @@ def sample(region: Region) -> Sample | None:
     """The sample of a region; None where a column has no value within its limit, but NULL."""
     values = {name: _value(limit) for name, limit in region.limits.items()}
     points = frozenset((name, value) for name, value in values.items() if value is not None)
-    return (region.table.name, points) if len(points) == len(values) else None
+    return (region.table, points) if len(points) == len(values) else None
 
 
 def _value(limit: ColumnLimit) -> Point | None:
@@ -39,7 +40,7 @@ def holds(region: Region, of_another: Sample) -> bool:
     """
     limits, (table, values) = region.limits, of_another
     within = (name not in limits or value in limits[name].held for name, value in values)
-    return table != region.table.name or all(within)
+    return table != region.table or all(within)
 
 
 def with_sample(samples: Samples, region: Region, group: int) -> Samples:

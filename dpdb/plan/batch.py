@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.plan.allocation import competing_rows
+from dpdb.plan.expressions import Expr
+from dpdb.plan.identity import identity
 from dpdb.plan.key_selection import selects_keys
 from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.plan import Plan
@@ -35,14 +37,13 @@ def can_be_joined(query: Query) -> bool:
     return not (query.settled or apart)
 
 
-def _joint_key(query: Query, share: BudgetShare) -> object:
-    """Equal for queries that can be drawn as one."""
+def _joint_key(query: Query, share: BudgetShare) -> str:
+    """Equal for queries that can be drawn as one: they read the same rows of the same table."""
     options = replace(query.options, epsilon=None, delta=None)  # the share has both
-    rows = *query.table.counted_rows, _common_filter(query)
-    return *rows, query.keys, options, share
+    return identity((query.table, _common_filter(query), query.keys, options, share))
 
 
-def _common_filter(query: Query) -> object:
+def _common_filter(query: Query) -> Expr | None:
     """What stays the WHERE of the query: the rest becomes the FILTER of each aggregate.
 
     WHERE decides which of its keys' values a GROUP BY has, and which rows of a unit count.
@@ -57,6 +58,10 @@ class JointQuery:
     members: tuple[Query, ...]
     share: BudgetShare
     """What each of them may spend."""
+
+    def __post_init__(self) -> None:
+        # The bounds and caps of one table say nothing of what another one's rows come to.
+        assert len({_joint_key(member, self.share) for member in self.members}) == 1
 
     @cached_property
     def query(self) -> Query:
@@ -115,8 +120,8 @@ def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
 
 def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:
     """The queries that are drawn together, in the order of the first of each; each query once."""
-    together: dict[object, dict[Query, None]] = {}
-    shares: dict[object, BudgetShare] = {}
+    together: dict[str, dict[Query, None]] = {}
+    shares: dict[str, BudgetShare] = {}
     for query, share in queries:
         key = _joint_key(query, share)
         shares[key] = share

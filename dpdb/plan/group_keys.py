@@ -123,7 +123,7 @@ def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
         if upper - lower < MAX_RANGE:
             return tuple(place * step for place in range(lower, upper + 1))
     raise Unsupported(
-        f"{column.name} has no declared values to group by",
+        f"{column.called} has no declared values to group by",
         hint="which values occur may itself be private: list them in the policy as `values`",
     )
 

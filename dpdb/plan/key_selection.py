@@ -112,7 +112,7 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
     """Refuse a key that is no key, and any without δ."""
-    name = written(key.column.name) if isinstance(key, ColumnRef) else "this expression"
+    name = written(key.column.called) if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
         raise Unsupported(
             f"{name} has no declared values to group by, and numbers with decimals are no keys",
@@ -138,7 +138,7 @@ def _declaring(key: Expr, known: Environment) -> str:
         name, day = written(column), f"{kind.upper()} '…'"
         between = f"WHERE {name} BETWEEN {day} AND {day}"
         return f"give {name} bounds in the policy, or in the query, {between}"
-    name = written(key.column.name) if isinstance(key, ColumnRef) else "…"
+    name = written(key.column.called) if isinstance(key, ColumnRef) else "…"
     return f"list them as values in the policy, or some in the query, WHERE {name} IN (…)"
 
 
@@ -146,9 +146,9 @@ def _unbounded_dates(expression: Expr, known: Environment) -> dict[str, Kind]:
     """The columns without bounds that are dates or timestamps, or are read so if undeclared."""
     match expression:
         case ColumnRef(column=column, kind=kind) if kind.temporal:
-            return {} if interval(expression, known).bounded else {column.name: kind}
+            return {} if interval(expression, known).bounded else {column.called: kind}
         case Cast(operand=ColumnRef(column=column), kind=kind) if column.guessed and kind.temporal:
-            return {} if interval(expression, known).bounded else {column.name: kind}
+            return {} if interval(expression, known).bounded else {column.called: kind}
     dates: dict[str, Kind] = {}
     for part in children(expression):
         dates |= _unbounded_dates(part, known)

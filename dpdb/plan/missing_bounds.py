@@ -21,7 +21,7 @@ def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
     if named is None:
         what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
     else:
-        what, name = named.column.name, written(named.column.name)
+        what, name = named.column.called, written(named.column.called)
         dated = named.kind.temporal  # the command line has no dates, nor have powers of two
         option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
         suggestion = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpdb.errors import did_you_mean
-from dpdb.plan.expressions import ColumnRef, Compare, Expr, InList, Literal, Logic, children
+from dpdb.plan.expressions import (
+    ColumnRef,
+    Compare,
+    Expr,
+    InList,
+    Literal,
+    Logic,
+    children,
+    columns_of,
+)
 from dpdb.plan.regions import region
 from dpdb.plan.relations import Source
 from dpdb.policy.catalog import Column, Value
@@ -44,7 +53,8 @@ def obstacle(table: Source, condition: Expr | None) -> Obstacle | None:
     limits = region(table, condition).limits
     column = next((limit.column for limit in limits.values() if not limit.possible), None)
     if column is not None:
-        return Obstacle(column)
+        # Limits are cached, and those of another statement can have another label.
+        return Obstacle(columns_of(condition)[column.name])
     if isinstance(condition, Logic):
         # These are not in the limits: an OR over several columns limits none, nor does a constant.
         others = (each for each in condition.operands if isinstance(each, Literal | Logic))

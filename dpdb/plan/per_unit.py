@@ -9,7 +9,7 @@ clamped to bounds that follow from those of its rows and from their cap.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -49,6 +49,12 @@ class PerUnit(Table):
     sample_key: str = ""
 
     @property
+    def unit_in_words(self) -> str:
+        if self.chain is not None:
+            return super().unit_in_words
+        return next(column.called for column in self.columns if column.name == self.unit)
+
+    @property
     def names_every_unit(self) -> bool:
         assert self.source is not None
         pairs = zip(self.key_columns, self.keys, strict=True)
@@ -80,17 +86,24 @@ def per_unit(
     aggregates: tuple[tuple[str, Aggregate], ...],
     sample_key: str,
 ) -> PerUnit:
-    """The table with these keys, of which one names a unit or its row, and named aggregates."""
-    names = list(different([*(key.column.name for key, _ in keys), *(n for n, _ in aggregates)]))
+    """The table with these keys, of which one names a unit or its row, and labelled aggregates.
+
+    Its columns are named by where they stand, so that labels, which are for messages, have no say.
+    """
     key_columns = [
-        replace(key.column, name=name, references=_reference(naming) or key.column.references)
-        for name, (key, naming) in zip(names, keys, strict=False)
+        replace(
+            key.column,
+            name=f"k{at}",
+            label=key.column.called,
+            references=_reference(naming) or key.column.references,
+        )
+        for at, (key, naming) in enumerate(keys, 1)
     ]
     # Where an aggregate stands in the text is no part of what it means.
     meant = tuple(replace(aggregate, place=None) for _, aggregate in aggregates)
     columns = [
-        unit_column(name, aggregate, where, source.rows_per_unit)
-        for name, (_, aggregate) in zip(names[len(keys) :], aggregates, strict=True)
+        replace(unit_column(f"a{at}", aggregate, where, source.rows_per_unit), label=label)
+        for at, (label, aggregate) in enumerate(aggregates, 1)
     ]
     # A column that references the unit's names it only by what the policy says.
     named = zip(key_columns, keys, strict=True)
@@ -99,7 +112,7 @@ def per_unit(
     chain = naming.references
     others = [c for c in key_columns if c is not naming]
     return PerUnit(
-        name=repr((source.name, source.rows_per_unit, where, keys, meant)),
+        name="",
         path=Path(),
         columns=(*key_columns, *columns),
         unit=naming.name,
@@ -112,18 +125,6 @@ def per_unit(
         aggregates=meant,
         sample_key=sample_key,
     )
-
-
-def different(names: Iterable[str]) -> Iterator[str]:
-    """The names, each with a number where it was there before."""
-    seen: set[str] = set()
-    for name in names:
-        number, own = 1, name
-        while own in seen:
-            number += 1
-            own = f"{name} {number}"
-        seen.add(own)
-        yield own
 
 
 def _reference(name: Name | None) -> Reference | None:

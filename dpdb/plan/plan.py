@@ -13,6 +13,7 @@ from dpdb.plan.derived_columns import noisy_columns
 from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.found_keys import FoundKeys, are_sought
+from dpdb.plan.identity import identity
 from dpdb.plan.intervals import Interval
 from dpdb.plan.moments import GroupMoments
 from dpdb.plan.query import Ordering, Output
@@ -227,8 +228,8 @@ class Plan:
         return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
 
     @cached_property
-    def identity(self) -> tuple[object, ...]:
-        """A key that is equal for plans that draw the same releases, however they show them."""
+    def identity(self) -> str:
+        """Equal for plans that draw the same releases, however they show them."""
         # Nothing is drawn by what is computed from the rows of answers.
         read = (None if self.derived else (p.derived, p.outputs[0].expression)
                 for p in self.subplans)  # fmt: skip
@@ -236,8 +237,8 @@ class Plan:
             (p.identity, own, *(e.aggregate for e in p.estimates))
             for p, own in zip(self.subplans, read, strict=True)
         )
-        rows = *self.table.counted_rows, self.where
-        return *rows, self.key_values, self.keys, self.releases, nested
+        of = self.table, self.where, self.key_values, self.keys
+        return identity((*of, self.releases, nested))
 
     @property
     def column_names(self) -> frozenset[str]:

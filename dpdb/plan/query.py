@@ -156,19 +156,20 @@ class Query:
         return self.table.public and all(query.public for query in self.subqueries)
 
     @property
-    def columns_read(self) -> dict[str, Column]:
-        """The columns that its subqueries, filter, keys and aggregates read, by name.
+    def columns_read(self) -> tuple[Column, ...]:
+        """The different columns that its subqueries, filter, keys and aggregates read.
 
-        A name is left out where a subquery reads another column under it.
+        Several can have one name, as those of two tables can.
         """
         parts = [part for each in self.aggregates for part in (each.argument, each.where)]
         own = (
-            {**columns_of(part), **stored_columns(part)}
+            column
             for part in (self.where, *self.keys, *parts)
             if part is not None
+            for column in (*columns_of(part).values(), *stored_columns(part).values())
         )
-        read = (*(query.columns_read for query in self.subqueries), *own)
-        return {name: column for each in read for name, column in each.items()}
+        inner = (column for query in self.subqueries for column in query.columns_read)
+        return tuple(dict.fromkeys((*inner, *own)))
 
     @cached_property
     def groups_per_unit(self) -> int | None:
@@ -224,8 +225,8 @@ class PublicRows(Query):
     """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
 
     @property
-    def columns_read(self) -> dict[str, Column]:
-        """The columns of the table that are read, by name."""
+    def columns_read(self) -> tuple[Column, ...]:
+        """The different columns of the table that are read."""
         parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
         parts += [] if self.where is None else [self.where]
-        return {name: column for part in parts for name, column in columns_of(part).items()}
+        return tuple(dict.fromkeys(c for part in parts for c in columns_of(part).values()))

@@ -92,7 +92,7 @@ class Region:
     def key(self) -> frozenset[object]:
         """Equal for equal regions of the tables of one policy, and fast to compare."""
         spans = ((name, limit.span, limit.null) for name, limit in self.limits.items())
-        return frozenset((self.table.name, *spans))
+        return frozenset((self.table, *spans))
 
     @property
     def everything(self) -> bool:

@@ -10,9 +10,8 @@ the same owner, and every row of a relation has a private row in it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
 
 from dpdb.plan.expressions import Expr, columns_of, conjunction, conjuncts
 from dpdb.policy.catalog import Column, Kind, Table
@@ -32,7 +31,8 @@ class Scan:
 
     def column(self, column: Column, *, nullable: bool = False) -> Column:
         """A column as one of the relation, where it may also be NULL for want of a match."""
-        renamed = column if not self.leaf else replace(column, name=self.name(column))
+        label = f"{self.leaf}.{column.label}" if column.label else ""
+        renamed = replace(column, name=self.name(column), label=label) if self.leaf else column
         return replace(renamed, nullable=True) if nullable and not column.nullable else renamed
 
     @property
@@ -184,7 +184,7 @@ class Joined:
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
     fan_out: int = 1
     """The most public rows that a row of a private table, or of the first one, is joined with."""
-    unmatched: str | None = None
+    unmatched: str | None = field(default=None, compare=False)
     """The public table of which rows without a match are left out, if a LEFT JOIN has them."""
 
     @property
@@ -200,16 +200,6 @@ class Joined:
     def unit_in_words(self) -> str:
         """What a message calls a unit."""
         return self.unit or "row"
-
-    @property
-    def counted_rows(self) -> tuple[str, int, int | None]:
-        """Equal where the same rows of the same tables count."""
-        return self.name, self.rows_per_unit, self.groups_per_unit
-
-    @cached_property
-    def name(self) -> str:
-        """A text that is equal for equal relations over the tables of one policy."""
-        return repr(self.relation)
 
 
 Source = Table | Joined

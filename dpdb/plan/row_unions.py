@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
 from dpdb.plan.owners import unit_columns
-from dpdb.plan.per_unit import argument_grid, different
+from dpdb.plan.per_unit import argument_grid
 from dpdb.plan.ranges import nullable
 from dpdb.plan.relations import Scan, Source, scans
 from dpdb.plan.stability import Name, names_of
@@ -79,20 +79,22 @@ class RowUnion(Table):
 def row_union(
     labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[UnionPart], policy: Policy
 ) -> RowUnion:
-    """The table of these parts, with columns of these names and types."""
-    # No . is in the names, so that none is taken for that of a joined table's column.
-    named = [label.replace(".", "_") or f"column {at}" for at, label in enumerate(labels, 1)]
+    """The table of these parts, with columns of these types.
+
+    The columns are named by where they stand; `labels` are for messages.
+    """
     columns, units = [], []
-    for at, name in enumerate(different(named)):
+    for at, label in enumerate(labels):
+        name = f"c{at + 1}"
         expressions = tuple(part.columns[at] for part in parts)
         naming = _naming(parts, at, policy)
-        columns.append(_column(name, kinds[at], expressions, parts, naming))
+        column = _column(name, kinds[at], expressions, parts, naming)
+        columns.append(replace(column, label=label or f"column {at + 1}"))
         if all(_names_unit(part, at) for part in parts):
             units.append(name)
     words = {part.source.unit_in_words for part in parts}
-    meant = tuple((p.source.name, p.source.rows_per_unit, p.where, p.columns) for p in parts)
     return RowUnion(
-        name=repr(meant),
+        name="",
         path=Path(),
         columns=tuple(columns),
         unit=units[0] if units else "",
@@ -106,8 +108,8 @@ def row_union(
 def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: Policy) -> RowUnion:
     """The rows of a source that pass a condition, with what is read of them as columns."""
     part = UnionPart(source, where, tuple(read))
-    names = [each.column.name if isinstance(each, ColumnRef) else "" for each in read]
-    return row_union(names, [each.kind for each in read], [part], policy)
+    labels = [each.column.called if isinstance(each, ColumnRef) else "" for each in read]
+    return row_union(labels, [each.kind for each in read], [part], policy)
 
 
 def _names_unit(part: UnionPart, at: int, *, always: bool = False) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from dpdb.errors import MissingBounds, Place
 from dpdb.plan.derived import Window
 from dpdb.plan.expressions import ColumnRef
-from dpdb.plan.per_unit import aggregate_bounds, argument_grid, different
+from dpdb.plan.per_unit import aggregate_bounds, argument_grid
 from dpdb.plan.query import Function
 from dpdb.plan.row_unions import RowUnion
 from dpdb.policy.catalog import Column, Kind, Table
@@ -58,23 +58,24 @@ class WindowedRows(Table):
 def windowed_rows(
     rows: RowUnion, windows: Sequence[tuple[str, Window]], where: Place | None
 ) -> WindowedRows:
-    """The table of these rows and of named windows over them, whose values are its columns.
+    """The table of these rows and of labelled windows over them, whose values are its columns.
 
-    Raises MissingBounds, with the place, where a total has none.
+    The columns of windows are named by where they stand; labels are for messages. Raises
+    MissingBounds, with the place, where a total has none.
     """
-    own = (name.replace(".", "_") for name, _ in windows)
-    names = [*different([*(each.name for each in rows.columns), *own])][len(rows.columns) :]
-    meant = tuple(window for _, window in windows)
     most = rows.rows_per_unit
-    columns = (_column(*each, most, where) for each in zip(names, meant, strict=True))
+    columns = (
+        replace(_column(f"w{at}", window, most, where), label=label)
+        for at, (label, window) in enumerate(windows, 1)
+    )
     return WindowedRows(
-        name=repr((rows.name, meant)),
+        name="",
         path=Path(),
         columns=(*rows.columns, *columns),
         unit=rows.unit,
         rows_per_unit=most,
         rows=rows,
-        windows=meant,
+        windows=tuple(window for _, window in windows),
         sample_key=rows.sample_key,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.plan.expressions import ColumnRef, Expr, conjunction
+from dpdb.plan.identity import identity
 from dpdb.plan.per_unit import unit_column
 from dpdb.plan.query import Aggregate, Function
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
@@ -30,7 +31,7 @@ def of_units(aggregate: Aggregate, low: Fraction, high: Fraction, most: int) -> 
         step = step_of(argument, low, high)
     grid = fit_grid(step, *ends, MAGNITUDE_LIMIT)
     value = UnitValue(
-        name=repr((function.value, argument, where, low, high)),
+        name=f"unit {identity((function, argument, where, low, high))}",
         kind=Kind.INTEGER if function is Function.COUNT else aggregate.kind,
         lower=grid.lower * grid.step,
         upper=grid.upper * grid.step,
@@ -50,7 +51,10 @@ def of_different(aggregate: Aggregate) -> Aggregate:
     argument, where = aggregate.argument, aggregate.where
     assert argument is not None
     value = DistinctValue(
-        name=repr(("distinct", argument, where)), kind=argument.kind, argument=argument, where=where
+        name=f"distinct {identity((argument, where))}",
+        kind=argument.kind,
+        argument=argument,
+        where=where,
     )
     if isinstance(argument, ColumnRef):
         declared = argument.column

@@ -90,9 +90,16 @@ class Column:
     """The column of a public table whose values are the declared ones."""
     length: int = LONGEST_TEXT
     """The most bytes, in UTF-8, of a text that counts; a longer cell is NULL."""
+    label: str = field(default="", compare=False)
+    """How messages call the column of a table that a SELECT makes; empty for its name."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
+
+    @property
+    def called(self) -> str:
+        """How messages call it."""
+        return self.label or self.name
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction] | None:
@@ -226,11 +233,6 @@ class Table:
         """The names of the columns that name a unit or a row: what they hold is never changed."""
         references = (column.name for column in self.columns if column.references is not None)
         return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
-
-    @property
-    def counted_rows(self) -> tuple[str, int, int | None]:
-        """Equal where the same rows of the same table count: its name, and the caps on a unit."""
-        return self.name, self.rows_per_unit, self.groups_per_unit
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""

@@ -5,7 +5,6 @@ It holds noisy values and public facts alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,11 +12,11 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from dpdb.ledger.plan_text import read, written
 from dpdb.ledger.protocol import Price
 from dpdb.plan.expressions import Expr
 from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.policy.catalog import Column
-from dpdb.session.plan_text import read, text_of, written
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws, Noisy
@@ -120,7 +119,10 @@ class KeptAnswer:
 
 
 def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
-    """The answer that is kept as this text; None where it reads other columns."""
+    """The answer that is kept as this text; None where it reads other columns.
+
+    `columns` are found by their identities or, in a text of earlier versions, by their names.
+    """
     from dpdb.session.executor import NoisyResult  # noqa: PLC0415 (numpy)
     from dpdb.session.purchases import Purchase  # noqa: PLC0415 (numpy)
 
@@ -142,25 +144,14 @@ def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
             read(told["groups"], columns),
             tuple(told["series"]),
         )
-    except LookupError:
-        return None
-
-
-def scope_name(scope: tuple[object, ...]) -> str | None:
-    """The name in a ledger of what releases depend on besides their statistics.
-
-    It is a hash of a canonical text; None where some part has none.
-    """
-    try:
-        return hashlib.sha256(text_of(scope).encode()).hexdigest()
-    except TypeError:
+    except (LookupError, ValueError):  # records of earlier versions can have other fields
         return None
 
 
 def can_be_kept(plan: Plan) -> bool:
     """Whether all that is kept of a plan has a text: only then may levels of series be drawn."""
     try:
-        written((plan.identity, plan.fresh, plan.remembered, plan.keys, plan.groups))
+        written((plan.fresh, plan.remembered, plan.keys, plan.groups))
     except TypeError:
         return False
     return True

@@ -12,12 +12,21 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InternalError
+from dpdb.ledger.plan_text import former_scope
 from dpdb.plan.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.expressions import Expr
+from dpdb.plan.identity import identity
 from dpdb.plan.recall import may_serve
+from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer, scope_name
-from dpdb.session.query_plans import Plans, best_plans, identity, possible_plans
+from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer
+from dpdb.session.query_plans import (
+    Plans,
+    best_plans,
+    former_key_of,
+    key_of,
+    possible_plans,
+)
 from dpdb.session.shared_levels import AllSeries, Shared
 
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from dpdb.plan.plan import Plan, ReleasedGroup
     from dpdb.plan.query import Options, Query
     from dpdb.plan.relations import Source
-    from dpdb.policy.catalog import Column, Policy, Table
+    from dpdb.policy.catalog import Column, Policy
     from dpdb.session.purchases import Purchase
     from dpdb.vectors.vector import Array
 
@@ -40,7 +49,7 @@ class Chosen:
     """The plans with which a query is answered."""
 
     plans: Plans
-    key: object
+    key: str
     """What the query is known by: the identity of its plans, as if it were new."""
     before: Purchase | None = None
     """What the same query was answered with."""
@@ -70,8 +79,8 @@ MOST_GROUPS = 64
 """How many groups with the same keys over the same rows are looked at: the latest ones."""
 MOST_OTHERS = 8
 """How many of the groups that others were told are tried."""
-Scope = tuple[str, int, int | None, Expr | None]
-"""The rows that releases are about: so many of a unit in so many groups, under a filter."""
+Scope = str
+"""The rows that releases are about: the identity of what is read, and of the filter."""
 CellKeys = tuple[Expr, ...]
 Groups = dict[CellKeys, "dict[ReleasedGroup, Draws]"]
 """Groups by the keys of their cells, with their noisy values."""
@@ -95,7 +104,7 @@ class Memory:
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
     _columns: dict[Scope, dict[str, Column]] = field(default_factory=dict)
-    """For each scope the columns that are read over it and that no table of the policy has."""
+    """For each scope the columns, by identity, that are read over it beside those of the policy."""
     _read: dict[str, int] = field(default_factory=dict)
     """For each scope the number of the last release that was read from the ledger."""
     _foreseen: set[object] = field(default_factory=set)
@@ -105,9 +114,10 @@ class Memory:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
         possible = possible_plans(query, policy, balance.shares, rows)
         self._note_columns(query)
-        self._look_up(_scope(query))
-        keys = [identity(plans[-1], query.options) for plans in possible]
-        known = next((place for place, key in enumerate(keys) if key in self._purchases), None)
+        self._look_up(query.table, query.where)
+        keys = [key_of(plans[-1], query.options) for plans in possible]
+        known = [self._kept(key, p[-1], query) for key, p in zip(keys, possible, strict=True)]
+        at = next((place for place, kept in enumerate(known) if kept is not None), None)
         foreseen = next((place for place, key in enumerate(keys) if key in self._foreseen), None)
         if foreseen is not None:
             return Chosen(possible[foreseen], keys[foreseen], is_foreseen=True)
@@ -118,12 +128,11 @@ class Memory:
             again = possible_plans(query, policy, balance.shares, rows, groups)
             return again if len(again) == len(keys) else possible
 
-        if known is not None:
-            kept = self._purchases[keys[known]]
-            plans = recalling(kept.remembered)[known]
+        if at is not None and (kept := known[at]) is not None:
+            plans = recalling(kept.remembered)[at]
             before = kept.answering(plans[kept.purchase.step])
             if before is not None:
-                return Chosen(plans, keys[known], before)
+                return Chosen(plans, keys[at], before)
         own = self._over(query)
         possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)
@@ -137,6 +146,14 @@ class Memory:
                         shown = chosen if limited else plans
                         return Chosen(plans, keys[at], new_to_asker=shown)
         return Chosen(chosen, keys[place])
+
+    def _kept(self, key: str, planned: Plan, query: Query) -> KeptAnswer | None:
+        """What a plan was answered with, which an earlier version can have written down."""
+        kept = self._purchases.get(key)
+        if kept is None and self.store is not None:
+            former = former_key_of(planned, query.options)
+            return None if former is None else self._purchases.get(former)
+        return kept
 
     def _told_to_others(self, query: Query, plan: Plan | None) -> tuple[ReleasedGroup, ...]:
         """The latest groups over a query's rows and cells that others were told.
@@ -179,14 +196,14 @@ class Memory:
             return Shared(plan)
         shared = Shared(plan, self.store.asker)
         if self.has_series and can_be_kept(plan):
-            shared = self._series.shared((*_scope(plan), plan.keys), plan, self.store.asker)
+            shared = self._series.shared((_scope(plan), plan.keys), plan, self.store.asker)
         own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
         return replace(shared, new_to_asker=reduce(add, new, Loss()))
 
     def alone(self, plan: Plan) -> Shared:
         """A plan as if nobody had been told any of it, once all that is kept so far was read."""
-        self._look_up(_scope(plan))
+        self._look_up(plan.table, plan.where)
         return Shared(plan)
 
     def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
@@ -199,11 +216,11 @@ class Memory:
         names = () if shared is None else shared.names()
         kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
         if self.store is not None:
-            name, text = scope_name(scope), kept.text
-            if name is not None and text is not None:
-                after = None if shared is None else self._read.get(name, 0)
-                if self.store.keep(name, text, after) is None:
-                    self._look_up(scope)
+            text = kept.text
+            if text is not None:
+                after = None if shared is None else self._read.get(scope, 0)
+                if self.store.keep(scope, text, after) is None:
+                    self._look_up(plan.table, plan.where)
                     return False
             elif shared is not None and shared.steps:
                 raise InternalError("this answer cannot be kept, and so must not be shown")
@@ -238,7 +255,7 @@ class Memory:
             known[group] = ()
         if shared and self.store is not None and self.has_series and can_be_kept(plan):
             drawn = zip(plan.fresh, shared.names(), strict=True)
-            cells = *_scope(plan), plan.keys
+            cells = _scope(plan), plan.keys
             self._series.foresee(cells, drawn, self.store.asker)
 
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
@@ -257,34 +274,58 @@ class Memory:
         stored = query.table in self.tables and not query.subqueries
         if self.store is None or (stored and not query.has_single_values):
             return
-        scope = _scope(query)
-        name, known = scope_name(scope), self._columns.setdefault(scope, {})
-        read = query.columns_read
-        if name is not None and not read.items() <= known.items():
+        known = self._columns.setdefault(_scope(query), {})
+        read = {identity(column): column for column in query.columns_read}
+        if not read.keys() <= known.keys():
             known |= read
-            self._read.pop(name, None)
+            for name in (_scope(query), former_scope(query.table, query.where)):
+                self._read.pop(name or "", None)
 
-    def _look_up(self, scope: Scope) -> None:
-        """Remember what the ledger has kept under a scope since it was last asked."""
-        name = None if self.store is None else scope_name(scope)
-        if self.store is None or name is None:
+    def _look_up(self, table: Source, where: Expr | None) -> None:
+        """Remember what the ledger has kept about these rows since it was last asked."""
+        if self.store is None:
             return
+        scope = _scope_over(table, where)
+        self._look_up_under(scope, scope, table)
+        former = former_scope(table, where)
+        if former is not None:
+            self._look_up_under(former, scope, table)
+
+    def _look_up_under(self, name: str, scope: Scope, table: Source) -> None:
+        """Remember what the ledger has kept under a name, which is that of a scope, or was."""
+        assert self.store is not None
         releases = self.store.kept(name, self._read.get(name, 0))
         if not releases:
             return
-        tables = (*self.tables, *(each for each in self.tables if each.name == scope[0]))
-        columns = {column.name: column for table in tables for column in table.columns}
-        columns |= self._columns.get(scope, {})
+        columns = self._known_columns(scope, table, by_name=name != scope)
         for release in releases:
             self._read[name] = release.number
             kept = read_answer(release.kept.text, columns)
             if kept is None:
                 continue
-            self._series.add((*scope, kept.keys), kept.levels, release.kept.who)
+            self._series.add((scope, kept.keys), kept.levels, release.kept.who)
             if release.kept.who == self.store.asker:
                 self._remember(scope, kept)
             else:
                 _add(self._others.setdefault(scope, {}).setdefault(kept.keys, {}), kept)
+
+    def _known_columns(self, scope: Scope, table: Source, *, by_name: bool) -> dict[str, Column]:
+        """The columns that what is kept of a scope can be about, by identity or by name.
+
+        Those of the policy's tables are, and those that were read over the scope.
+        """
+        read = self._columns.get(scope, {})
+        policy = [column for each in self.tables for column in each.columns]
+        if not by_name:
+            return {**{identity(column): column for column in policy}, **read}
+        own = table.columns if isinstance(table, Table) else ()
+        columns = {column.name: column for column in (*policy, *own)}
+        for name in {column.name for column in read.values()}:
+            called = [column for column in read.values() if column.name == name]
+            columns[name] = called[0]
+            if len(called) > 1:  # the name alone does not say which is meant
+                del columns[name]
+        return columns
 
     def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
         """The groups over the query's rows and cells, the latest first, and then what follows.
@@ -296,7 +337,7 @@ class Memory:
 
         def over(where: Expr | None) -> Iterator[KeptGroup]:
             scope = _scope_over(query.table, where)
-            self._look_up(scope)
+            self._look_up(query.table, where)
             for keys, groups in reversed(self._groups.get(scope, {}).items()):
                 latest = islice(reversed(groups), MOST_GROUPS)
                 yield from (KeptGroup(where, keys, group) for group in latest)
@@ -325,7 +366,7 @@ def _scope(of: Query | Plan) -> Scope:
 
 
 def _scope_over(table: Source, where: Expr | None) -> Scope:
-    return *table.counted_rows, where
+    return identity((table, where))
 
 
 @dataclass(frozen=True, repr=False)

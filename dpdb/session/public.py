@@ -70,7 +70,8 @@ class PublicAnswers:
         """The rows themselves."""
         from dpdb.session.public_rows import table_of  # noqa: PLC0415 (numpy)
 
-        shown = table_of(query, *public_frame(query.table, tuple(query.columns_read), self.witness))
+        names = tuple(column.name for column in query.columns_read)
+        shown = table_of(query, *public_frame(query.table, names, self.witness))
         kinds = tuple(output.expression.kind for output in query.outputs)
         origins = (Origin.KEY,) * len(kinds)
         about = self._about(text, query.outputs)

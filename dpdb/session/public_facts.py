@@ -33,12 +33,12 @@ class PublicFacts(Facts):
     witness: Witness | None
     answers: Callable[[Query], Answer] | None = None
     """Gives the exact answers of queries that read public tables; None where there are none."""
-    _known: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    _known: dict[tuple[Table, tuple[str, ...]], int] = field(default_factory=dict)
     _answered: dict[Query, LiteralColumns] = field(default_factory=dict)
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
         """The most rows of the table that have the same values in the columns."""
-        asked = table.name, columns
+        asked = table, columns
         if asked not in self._known:
             self._known[asked] = most_alike(table, columns, self.witness)
         return self._known[asked]

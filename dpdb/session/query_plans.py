@@ -13,9 +13,11 @@ from fractions import Fraction
 from statistics import fmean
 
 from dpdb.errors import TooLarge
+from dpdb.ledger.plan_text import former_key
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
 from dpdb.plan.confidence import CONFIDENCE, at_once
+from dpdb.plan.identity import identity
 from dpdb.plan.key_selection import number_of_selections
 from dpdb.plan.lowering import RowCount
 from dpdb.plan.plan import Plan, Release, ReleasedGroup
@@ -152,9 +154,21 @@ def _row(release: Release) -> int:
     return max([1, *(abs(end) for total in totals for end in total.bounds)])
 
 
-def identity(planned: Plan, options: Options) -> object:
+def key_of(planned: Plan, options: Options) -> str:
     """Equal for queries that are answered with the same draws: asking again is free."""
-    if options.relative_error is None:
+    confidence = _confidence(planned, options)
+    if confidence is None:
         return planned.identity
-    confidence = at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
-    return planned.identity, options.relative_error, confidence
+    return identity((planned.identity, options.relative_error, confidence))
+
+
+def former_key_of(planned: Plan, options: Options) -> object:
+    """What earlier versions knew a query by; None where that may mean several."""
+    return former_key(planned, options, _confidence(planned, options))
+
+
+def _confidence(planned: Plan, options: Options) -> float | None:
+    """At which confidence a relative error is asked for; None where none is."""
+    if options.relative_error is None:
+        return None
+    return at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.plan.derived import DerivedQuery
 from dpdb.session.memory import Chosen, Memory
-from dpdb.session.query_plans import identity
+from dpdb.session.query_plans import key_of
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
@@ -68,7 +68,7 @@ def keep(query: Query, bought: Chosen, purchase: Purchase, memory: Memory) -> No
     plan, result = bought.plans[purchase.step], purchase.result
     for subplan, noisy in zip(plan.subplans, result.noisy.subresults, strict=True):
         own = replace(purchase, result=replace(result, noisy=noisy, revealed=()), step=0)
-        memory.keep(Chosen((subplan,), identity(subplan, query.options)), own)
+        memory.keep(Chosen((subplan,), key_of(subplan, query.options)), own)
 
 
 def foresee(query: Query, chosen: Chosen, shared: Shared, memory: Memory) -> None:
@@ -76,4 +76,4 @@ def foresee(query: Query, chosen: Chosen, shared: Shared, memory: Memory) -> Non
     memory.foresee(chosen, shared)
     if isinstance(query, DerivedQuery):
         for subplan in chosen.plans[-1].subplans:
-            memory.foresee(Chosen((subplan,), identity(subplan, query.options)))
+            memory.foresee(Chosen((subplan,), key_of(subplan, query.options)))

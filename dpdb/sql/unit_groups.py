@@ -153,8 +153,8 @@ def refuse_single_units(
     names = _names(scope, policy)
     for key in keys:
         if isinstance(key, ColumnRef) and key.column.name in names and key.column.values is None:
-            name, unit = key.column.name, policy.unit
-            one = unit if names[name] == THE_UNIT else f"row of a {unit}"
+            name, unit = key.column.called, policy.unit
+            one = unit if names[key.column.name] == THE_UNIT else f"row of a {unit}"
             raise Unsupported(
                 f"{name} names a {one}: each group would be one {one}",
                 hint=_twice(name, scope),

@@ -44,7 +44,7 @@ def query(text: str) -> Query:
     [
         ("gifts", {"giver"}),
         ("gifts g JOIN people p ON g.taker = p.id", {"gifts.giver", "people.id"}),
-        ("(SELECT giver, COUNT(*) FROM gifts GROUP BY giver, day)", {"giver"}),
+        ("(SELECT giver, COUNT(*) FROM gifts GROUP BY giver, day)", {"k1"}),
         ("(SELECT taker, COUNT(*) FROM gifts GROUP BY taker, day)", set()),
     ],
 )

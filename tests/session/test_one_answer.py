@@ -16,6 +16,7 @@ from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.errors import BudgetExceeded, InternalError
 from dpdb.interfaces.shell.toolbar import price_text
+from dpdb.ledger import plan_text
 from dpdb.ledger.entries import Charge
 from dpdb.plan.increments import further_loss
 from dpdb.policy.numbers import decimal
@@ -23,7 +24,7 @@ from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import custodian, plan_text
+from dpdb.session import custodian
 from dpdb.session.memory import Memory
 from dpdb.session.session import Session
 from tests.support.lasting import book_of, opened_shop, verify

@@ -249,7 +249,7 @@ def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> 
             return f"{shown}, {source}"
         case Call(name="clamp"):
             return f"{shown}, by CLAMP"
-    columns = ", ".join(map(printable, columns_of(argument)))
+    columns = ", ".join(printable(each.called) for each in columns_of(argument).values())
     return f"{shown}, worked out from {columns or 'constants'}"
 
 

@@ -66,7 +66,7 @@ def _cap(source: Joined | RowUnion) -> str:
 def _lines(relation: Relation, unit: str) -> Iterator[str]:
     match relation:
         case Scan(table=PerUnit() as table):
-            keys = ", ".join(printable(key.column.name) for key in table.keys)
+            keys = ", ".join(printable(key.column.called) for key in table.keys)
             yield f"{relation.leaf or 'rows'} of GROUP BY {keys}, each of one {unit}"
             assert table.source is not None
             yield from _branch(_lines(_relation(table.source), unit), "└─ ", "   ")
@@ -117,9 +117,9 @@ def _condition(on: Iterable[Equality], rest: Expr | None, right: Scan, unit: str
 
 def _written(expression: Expr) -> str:
     if isinstance(expression, ColumnRef):
-        return printable(expression.column.name)
+        return printable(expression.column.called)
     return f"an expression of {_names(expression)}"
 
 
 def _names(expression: Expr) -> str:
-    return ", ".join(printable(name) for name in columns_of(expression))
+    return ", ".join(printable(each.called) for each in columns_of(expression).values())

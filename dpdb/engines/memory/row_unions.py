@@ -69,7 +69,8 @@ def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
     numbers = [column for column in columns if isinstance(column, Numbers)]
     if len(numbers) == len(columns):
         units = np.concatenate([column.units for column in numbers])
-        return Numbers(units, numbers[0].step, _nulls(numbers), numbers[0].filler)
+        held = numbers[0].held if len({column.held for column in numbers}) == 1 else None
+        return Numbers(units, numbers[0].step, _nulls(numbers), numbers[0].filler, held)
     # Of two columns that name units one has declared values, and the other has none.
     named_values = [named_numbers(column) for column in columns]
     named: Bools = np.concatenate([there for _, there in named_values])

@@ -40,6 +40,7 @@ from dpdb.engines.memory.row_unions import (
 from dpdb.engines.memory.row_windows import RowsOfUnits
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.plan.expressions import Expr, Slot
+from dpdb.plan.identity import identity
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Join, Joined, Relation, Scan, Source, columns_joined_on, scans
@@ -94,6 +95,7 @@ class UnitRows:
     public: dict[tuple[Scan, frozenset[str]], Leaf] = field(default_factory=dict, repr=False)
     """The public tables that are read, which all pieces have in common."""
     _made: dict[str, TableRows] = field(default_factory=dict, repr=False)
+    """The rows of tables that are made, by the tables' identity."""
 
     def counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
         """The rows that count for a plan, with what it reads; without a piece some others, too."""
@@ -224,9 +226,10 @@ class UnitRows:
 
     def _made_rows(self, table: MadeTable) -> TableRows:
         """The rows of a table that is made of others': made once."""
-        if table.name not in self._made:
-            self._made[table.name] = self._worked_out(table)
-        return self._made[table.name]
+        known = identity(table)
+        if known not in self._made:
+            self._made[known] = self._worked_out(table)
+        return self._made[known]
 
     def _worked_out(self, table: MadeTable) -> TableRows:
         match table:
