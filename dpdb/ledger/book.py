@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import LedgerError
 from dpdb.ledger.anchor import Anchor
-from dpdb.ledger.database import connected, fill, is_ledger
+from dpdb.ledger.database import connected, fill, is_former, is_ledger, note_format
 from dpdb.ledger.entries import NO_SEAL, Entry, seal
 from dpdb.ledger.kept import Kept, SealedRelease
 from dpdb.ledger.place import check_file, check_folder, identity
@@ -41,6 +41,11 @@ class Sealed:
 
     entry: Entry
     seal: bytes
+
+
+def sealed_after(before: Sealed, entry: Entry) -> Sealed:
+    """An entry with its seal, which is of the entry before it, too."""
+    return Sealed(entry, seal(before.seal, entry.number, entry.text))
 
 
 class Book:
@@ -87,7 +92,7 @@ class Book:
             with self._writing():
                 before = self.last()
                 entry = make(before)
-                sealed = Sealed(entry, seal(before.seal, entry.number, entry.text))
+                sealed = sealed_after(before, entry)
                 self._insert(sealed)
             if self._anchor is not None:
                 self._anchor.add(entry.number, sealed.seal)
@@ -96,6 +101,26 @@ class Book:
             if self._at(entry.number).seal != sealed.seal:
                 raise self._damaged()
             return sealed
+
+    @property
+    def is_former(self) -> bool:
+        """Whether an earlier version has made it, and none of the present format has opened it."""
+        with self._guarded():
+            return is_former(self._connection)
+
+    def bring_up_to_date(self, make: Callable[[Sealed], Iterable[Entry]]) -> None:
+        """Add what `make` gives to a book of an earlier version, once: then it is one of this."""
+        with self._guarded():
+            with self._writing():
+                if not is_former(self._connection):
+                    return  # another process was quicker
+                last = self.last()
+                for entry in make(last):
+                    last = sealed_after(last, entry)
+                    self._insert(last)
+                note_format(self._connection)
+            if self._anchor is not None:
+                self._anchor.add(last.entry.number, last.seal)
 
     def kept(self, scope: str, after: int, key: bytes) -> tuple[SealedRelease, ...]:
         """The releases that are kept under a scope and have a larger number than `after`.
@@ -237,11 +262,6 @@ class Book:
             if reason is None:
                 raise self._damaged() from None
             raise LedgerError(f"cannot use the ledger {self.path}: {reason}") from None
-
-
-def open_book(lasting: LastingBudget) -> Book:
-    """The book of a budget; raises LedgerError where it is not to be relied on."""
-    return Book(lasting.ledger, anchor_of(lasting))
 
 
 def anchor_of(lasting: LastingBudget) -> Anchor | None:

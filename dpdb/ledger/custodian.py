@@ -10,7 +10,8 @@ from fractions import Fraction
 
 from dpdb.errors import UsageError
 from dpdb.ledger.anchor import Anchor
-from dpdb.ledger.book import Book, Sealed, anchor_of, create, open_book
+from dpdb.ledger.book import Book, Sealed, anchor_of, create
+from dpdb.ledger.corrections import open_book
 from dpdb.ledger.entries import Decision, Entry, Totals
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import described

@@ -7,7 +7,9 @@ from pathlib import Path
 
 APPLICATION = 0x64706462
 """The bytes `dpdb`, by which SQLite's header names the program that a file belongs to."""
-FORMAT = 2
+FORMAT = 3
+FORMER = 2
+"""The format in which levels of tables that a SELECT makes could be mistaken for one another's."""
 SCHEMA = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
     "STRICT",
@@ -57,4 +59,14 @@ def is_ledger(connection: sqlite3.Connection) -> bool:
         ask("PRAGMA user_version").fetchone()[0],
         ask("PRAGMA journal_mode").fetchone()[0],
         ask("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall(),
-    ) == (APPLICATION, FORMAT, "wal", [(statement,) for statement in SCHEMA])
+    ) in [(APPLICATION, each, "wal", [(s,) for s in SCHEMA]) for each in (FORMAT, FORMER)]
+
+
+def is_former(connection: sqlite3.Connection) -> bool:
+    """Whether the database is of the former format."""
+    return bool(connection.execute("PRAGMA user_version").fetchone() == (FORMER,))
+
+
+def note_format(connection: sqlite3.Connection) -> None:
+    """Let the database be of the present format, within the transaction that makes it so."""
+    connection.execute(f"PRAGMA user_version = {FORMAT}")

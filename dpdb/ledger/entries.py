@@ -17,6 +17,8 @@ from dpdb.ledger.region_text import RegionText
 from dpdb.ledger.terms import TermTexts
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
+CHARGES = "charge", "corrected"
+"""What entries with a charge are called."""
 NO_SEAL = bytes(32)
 """What stands for the seal before the first entry."""
 
@@ -36,6 +38,13 @@ class Charge:
     """What the analyst's own statements add up to, in full, this one included."""
     shown: ComposedLoss | None = None
     """What it showed the analyst, where that is not the loss: others can have paid for a part."""
+    corrected: bool = False
+    """Whether it is for what was released before, and charged too little for."""
+
+    @property
+    def action(self) -> str:
+        """What it is called."""
+        return CHARGES[self.corrected]
 
     @property
     def own_part(self) -> ComposedLoss:
@@ -119,7 +128,7 @@ class Entry:
             number,
             told["time"],
             told["who"],
-            _charge(told) if told["action"] == "charge" else _decision(told),
+            _charge(told) if told["action"] in CHARGES else _decision(told),
             Totals(_loss(totals["loss"]), totals["queries"], totals["regions"], totals["turns"]),
             told["decision"],
             told["latest"],
@@ -136,7 +145,7 @@ def _event(event: Charge | Decision) -> dict[str, Any]:
     match event:
         case Charge():
             return {
-                "action": "charge",
+                "action": event.action,
                 "statement": event.statement,
                 "loss": _texts(event.loss),
                 "queries": event.queries,
@@ -168,6 +177,7 @@ def _charge(told: Mapping[str, Any]) -> Charge:
         told["group"],
         _loss(told["own"]),
         None if told["shown"] is None else _loss(told["shown"]),
+        told["action"] == CHARGES[1],
     )
 
 

@@ -11,7 +11,8 @@ from threading import Lock
 from dpdb.errors import LedgerError
 from dpdb.ledger import region_text
 from dpdb.ledger.analysts import analyst
-from dpdb.ledger.book import Book, Sealed, open_book
+from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.corrections import open_book
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import (

@@ -92,8 +92,8 @@ def history(entries: Iterable[Sealed]) -> list[tuple[Cell, ...]]:
     for sealed in entries:
         entry = sealed.entry
         match entry.event:
-            case Charge(statement=said, loss=loss, queries=queries):
-                action, own = "charge", (float(loss.epsilon), float(loss.delta), queries)
+            case Charge(statement=said, loss=loss, queries=queries, action=action):
+                own = (float(loss.epsilon), float(loss.delta), queries)
             case Decision(action=action, why=said):
                 own = (0.0, 0.0, 0)
         totals = entry.totals

@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from dpdb.ledger.book import Book, Sealed, open_book
+from dpdb.ledger.book import Book, Sealed
+from dpdb.ledger.corrections import open_book
 from dpdb.ledger.custodian import open_budget
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.ledger.verification import verified
