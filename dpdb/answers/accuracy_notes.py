@@ -172,12 +172,20 @@ def _shown_releases(planned: Plan) -> Iterator[_Shown]:
 
 
 def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tuple[str, ...]:
-    """A note for each column with an interval as wide as the column's bounds."""
+    """A note for each column with an interval as wide as the column's bounds.
+
+    That of a quantile is a draw of its own, so that it does not say that the value is only noise:
+    how near that is depends on the number of rows, which is not known.
+    """
     notes = []
     for name, column in zip(names, columns, strict=True):
+        several, accuracy = len(column.cells) > 1, column.accuracy
         if number := sum(column.only_noise or ()):
-            part = f" in {number} of {len(column.cells)} rows" if len(column.cells) > 1 else ""
+            part = f" in {number} of {len(column.cells)} rows" if several else ""
             notes.append(f"{name} is only noise{part}: ± is as wide as its bounds allow")
+        if number := sum((accuracy and accuracy.unknown) or ()):
+            part = f" in {number} of {len(column.cells)} rows" if several else ""
+            notes.append(f"± of {name} is unknown{part}: as wide as its bounds")
     return tuple(notes)
 
 

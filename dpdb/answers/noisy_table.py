@@ -29,11 +29,17 @@ class Accuracy(NamedTuple):
     ends: Ends
     only_noise: Bools | None = None
     """For each row, whether its interval is as wide as its bounds; None where none can be."""
+    unknown: Bools | None = None
+    """The same of quantiles, whose width is a draw of its own: the value may be good all the same.
+
+    Of these none is said to be only noise.
+    """
 
     def take(self, rows: RowIndices) -> Accuracy:
         """The same in these rows."""
         low, high = (end.take(rows) for end in self.ends)
-        return Accuracy((low, high), None if self.only_noise is None else self.only_noise[rows])
+        flags = (None if each is None else each[rows] for each in (self.only_noise, self.unknown))
+        return Accuracy((low, high), *flags)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,8 +91,11 @@ class NoisyTable:
 
     def _accuracy(self, accuracy: Accuracy, kind: Kind) -> CellAccuracy:
         low, high = (_cells(shown(end, kind), kind, self.rows) for end in accuracy.ends)
-        flags = accuracy.only_noise
-        return CellAccuracy((low, high), None if flags is None else tuple(flags.tolist()))
+        flags = (
+            None if each is None else tuple(each.tolist())
+            for each in (accuracy.only_noise, accuracy.unknown)
+        )  # fmt: skip
+        return CellAccuracy((low, high), *flags)
 
 
 def spread(values: Array | None, rows: int) -> Array:

@@ -68,6 +68,8 @@ class CellAccuracy(NamedTuple):
     """The lower and the upper ends of their 95 % intervals."""
     only_noise: tuple[bool, ...] | None = None
     """For each cell, whether its interval is as wide as its bounds; None where none can be."""
+    unknown: tuple[bool, ...] | None = None
+    """The same of quantiles, whose values may be good all the same."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,6 +27,7 @@ from dpdb.answers.record import Detail
 from dpdb.plan.expressions import IntervalEnd
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Output, ends_asked_for
+from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Bools, Vector, constant, either
@@ -79,19 +80,19 @@ def _intervals(
 ) -> tuple[Ends | None, Ends | None]:
     """The intervals of a column in all groups, and with the ends NULL that tell nothing."""
     ends = confidence_intervals(plan, noisy, output, frame)
-    if ends is None or not _is_walked(plan, output):
+    if ends is None or not _is_behind(Walk, plan, output):
         return ends, ends
     farther = confidence_intervals(plan, noisy, output, frame, farther=True)
     assert farther is not None
     return ends, _opened(plan, output, ends, farther)
 
 
-def _is_walked(plan: Plan, output: Output) -> bool:
-    """Whether a walk, whose intervals have one end, is behind an output."""
+def _is_behind(mechanism: type[Walk | Bracket], plan: Plan, output: Output) -> bool:
+    """Whether a mechanism of this type is behind an output: intervals of walks have one end."""
     used = [plan.releases[index] for index in plan.released_for(output)]
     for index in plan.noisy_subqueries(output):
         used += plan.subplans[index].every_release
-    return any(isinstance(release.mechanism, Walk) for release in used)
+    return any(isinstance(release.mechanism, mechanism) for release in used)
 
 
 def _having(plan: Plan, frame: Frame) -> RowIndices:
@@ -123,10 +124,12 @@ def _accuracy(
     ends, opened = _intervals(plan, noisy, output, frame)
     if ends is None or opened is None:
         return None
-    if _is_walked(plan, output):
+    if _is_behind(Walk, plan, output):
         only_noise = _without_ends(plan, output, ends, opened)
     else:
-        only_noise = _only_noise(plan, output, *ends)
+        only_noise = _as_wide_as_bounds(plan, output, *ends)
+    if _is_behind(Bracket, plan, output):
+        return Accuracy(opened, unknown=only_noise).take(rows)
     return Accuracy(opened, only_noise).take(rows)
 
 
@@ -153,7 +156,7 @@ def _without_ends(plan: Plan, output: Output, ends: Ends, opened: Ends) -> Bools
     return np.asarray(low & high & ~undefined)
 
 
-def _only_noise(plan: Plan, output: Output, low: Vector, high: Vector) -> Bools | None:
+def _as_wide_as_bounds(plan: Plan, output: Output, low: Vector, high: Vector) -> Bools | None:
     """For each interval, whether it is as wide as the bounds, but for the rounding of doubles."""
     bounds = plan.interval_of(output)
     if not bounds.bounded or bounds.lower >= bounds.upper:

@@ -11,6 +11,7 @@ import pytest
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Column, Kind, Policy, Table
@@ -93,10 +94,15 @@ def test_a_fifth_is_for_the_interval_and_can_be_given_back(policy: Policy) -> No
         session.execute("SET interval = 'wide'")
 
 
-def test_a_group_without_rows_has_only_noise(policy: Policy) -> None:
+def test_a_wide_bracket_does_not_say_that_a_value_is_only_noise(policy: Policy) -> None:
+    """How wide it is, is a draw of its own: the value of a group with rows can be near."""
     answer = Session(policy, noise=seeded(3)).execute("SELECT g, MEDIAN(x) FROM t GROUP BY g")
     [_, medians] = answer.cells
-    assert medians.only_noise == (False, True)
+    assert medians.only_noise is None
+    assert medians.accuracy is not None
+    assert medians.accuracy.unknown == (False, True)
+    assert "± of MEDIAN(x) is unknown in 1 of 2 rows: as wide as its bounds" in answer.notes
+    assert "only noise" not in FORMATS["table"](answer)
     assert answer.intervals[1][1] == (0, 10**6)
 
 
@@ -132,7 +138,9 @@ def test_several_intervals_hold_at_once(policy: Policy, sql: str, parts: int) ->
     [bracket] = brackets(session.execute(f"EXPLAIN {sql}"))
     assert math.isclose(bracket.confidence, 1 - 0.05 / parts)
     answer = session.execute(sql)
-    assert False in (answer.cells[-1].only_noise or (False,))
+    accuracy = answer.cells[-1].accuracy
+    assert accuracy is not None
+    assert False in (accuracy.unknown or (False,))
 
 
 def test_shares_that_are_concentrated_are_divided_as_such(policy: Policy) -> None:
