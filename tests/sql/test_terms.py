@@ -144,7 +144,7 @@ def test_a_subquery_has_the_policy_s_cap(visits: Policy) -> None:
 
 def test_explain_says_the_cap(visits: Policy) -> None:
     answer = Session(visits).execute("EXPLAIN " + options("max_rows_contributed = 2"))
-    assert any("at most 2 rows per who" in note for note in answer.notes)
+    assert any("at most 2 rows per who" in note for note in answer.bounding)
 
 
 @pytest.mark.parametrize(
