@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpdb.errors import LedgerError
+from dpdb.errors import InternalError, LedgerError
 from dpdb.ledger.anchor import Anchor
 from dpdb.ledger.database import connected, fill, is_former, is_ledger, note_format
 from dpdb.ledger.entries import NO_SEAL, Entry, seal
@@ -208,7 +208,10 @@ class Book:
         raise self._damaged()
 
     def _insert(self, sealed: Sealed) -> None:
-        row = sealed.entry.number, sealed.entry.text, sealed.seal
+        text = sealed.entry.text
+        if Entry.read(sealed.entry.number, text) != sealed.entry:
+            raise InternalError("an entry of the ledger would not read as it was written")
+        row = sealed.entry.number, text, sealed.seal
         self._connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
 
     def _check_same_files(self) -> None:

@@ -283,8 +283,8 @@ class LastingLedger(Ledger, ReleaseStore):
         loss, spent = loss.shortened(), state.spent
         if state.decision.limits is not None and self._shown not in (None, NO_LOSS):
             queries = 1  # nothing is asked of the data, but it is of the analyst's own account
-        told = region_text.written(region, self.policy.tables)
-        group = None if told is None else spent.group_for(region)
+        told, region = region_text.kept(region, self.policy.tables)
+        group = spent.group_for(region)
         after = spent.after(loss, region, queries, group)
         shown = None if self._shown is None else self._shown.shortened()
         own_after = (own + (loss if shown is None else shown)).shortened()

@@ -13,6 +13,7 @@ from dpdb.errors import LedgerError
 from dpdb.ledger import region_text
 from dpdb.ledger.book import Book, Sealed
 from dpdb.ledger.entries import Charge, Decision, Entry, Totals
+from dpdb.ledger.region_text import RegionText
 from dpdb.ledger.spending import Spent
 from dpdb.ledger.terms import neighbors_in
 from dpdb.plan.regions import Region
@@ -92,11 +93,23 @@ class StateReader:
             grouped = self.book.at(number).entry
             match grouped.event:
                 case Charge(loss=loss, region=dict() as told, group=int() as group):
-                    charges.append((loss, region_text.read(told, self.tables), group))
+                    region = region_in(self.book, number, told, self.tables)
+                    charges.append((loss, region, group))
                 case _:
                     raise _wrong(self.book)
             number = grouped.grouped_before
         return charges[::-1]
+
+
+def region_in(book: Book, number: int, told: RegionText, tables: Sequence[Table]) -> Region:
+    """The region of the entry `number`; raises LedgerError, which names it, where it has none."""
+    try:
+        return region_text.read(told, tables)
+    except region_text.UnreadableRegionError:
+        raise LedgerError(
+            f"entry {number} of {book.path} has a filter that cannot be read",
+            hint="a version of dpdb that wrote it can read it; a backup can take its place",
+        ) from None
 
 
 def decision_of(book: Book, entry: Entry) -> Decision:

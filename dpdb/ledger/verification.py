@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from dpdb.errors import LedgerError
-from dpdb.ledger import region_text
 from dpdb.ledger.book import Book, Sealed
 from dpdb.ledger.entries import Charge, Decision, Entry
 from dpdb.ledger.spending import Spent
-from dpdb.ledger.state import totals_of
+from dpdb.ledger.state import region_in, totals_of
 from dpdb.ledger.terms import neighbors_in, tables_in
 from dpdb.ledger.windows import RENEW, is_due, renewed
 from dpdb.policy.catalog import Table
@@ -26,7 +25,7 @@ def verified(book: Book) -> Iterator[Sealed]:
     rebuilt: _Rebuilt | None = None
     key = b""
     for sealed in book.walk():
-        rebuilt = _begun(sealed.entry) if rebuilt is None else rebuilt
+        rebuilt = _begun(book, sealed.entry) if rebuilt is None else rebuilt
         if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
             raise LedgerError(
                 f"entry {sealed.entry.number} of {book.path} is not what those before it lead to"
@@ -42,6 +41,7 @@ def verified(book: Book) -> Iterator[Sealed]:
 class _Rebuilt:
     """What the entries so far lead to."""
 
+    book: Book
     spent: Spent
     tables: tuple[Table, ...] = ()
     decision: int = 0
@@ -75,7 +75,7 @@ class _Rebuilt:
 
     def _charged(self, entry: Entry, charge: Charge) -> Charge:
         told = charge.region
-        region = None if told is None else region_text.read(told, self.tables)
+        region = None if told is None else region_in(self.book, entry.number, told, self.tables)
         group = self.spent.group_for(region)
         self.spent = self.spent.after(charge.loss, region, charge.queries, group)
         own = (self.own.get(entry.who, NO_LOSS) + charge.own_part).shortened()
@@ -101,9 +101,9 @@ class _Rebuilt:
             self.own.clear()
 
 
-def _begun(first: Entry) -> _Rebuilt | None:
+def _begun(book: Book, first: Entry) -> _Rebuilt | None:
     """Nothing, where the first entry opens a budget; None where it does not."""
     match first.event:
         case Decision(action="open", since=0, version=0) as decision:
-            return _Rebuilt(Spent(neighbors_in(decision.terms)))
+            return _Rebuilt(book, Spent(neighbors_in(decision.terms)))
     return None

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.errors import BudgetExceeded, LedgerError
-from dpdb.ledger import custodian, lasting, place
+from dpdb.errors import BudgetExceeded, InternalError, LedgerError
+from dpdb.ledger import custodian, lasting, place, region_text
 from dpdb.ledger.book import Book
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -53,6 +53,21 @@ def test_a_commit_is_on_the_disk(folder: Path) -> None:
     ask = connection_of(ledger).execute
     assert ask("PRAGMA journal_mode").fetchone() == ("wal",)
     assert ask("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def test_what_would_not_read_as_it_is_written_is_not_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pair is a list when it is read: such an entry would be another than its session counts."""
+    ledger = opened(folder)
+    with monkeypatch.context() as broken:
+        told = {"table": "t", "limits": {"x": (False, [3, 4], False)}}
+        broken.setattr(region_text, "kept", lambda region, _: (told, region))
+        with pytest.raises(InternalError, match="would not read as it was written"):
+            ledger.charge(LOSS, at(3))
+    assert [sealed.entry.number for sealed in verify(ledger.book)] == [0]
+    ledger.charge(LOSS, at(3))
+    assert again(ledger).balance.epsilon_left == ledger.balance.epsilon_left == Fraction(9, 10)
 
 
 def test_it_is_made_once(folder: Path) -> None:

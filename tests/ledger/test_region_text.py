@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from dpdb.ledger import region_text
-from dpdb.plan.regions import region
+from dpdb.plan.regions import ColumnLimit, Region, region
+from dpdb.plan.spans import Span
+from dpdb.policy.catalog import Column, Kind
 from tests.support.plans import PRIVATE, query
 
 TABLE = PRIVATE.tables[0]
@@ -44,3 +48,18 @@ def test_a_filter_is_read_as_it_was_written(condition: str) -> None:
 def test_all_rows_and_other_tables_are_not_written() -> None:
     assert region_text.written(None, PRIVATE.tables) is None
     assert region_text.written(region(TABLE, None), ()) is None
+
+
+def test_limits_on_columns_that_a_table_lacks_are_left_out() -> None:
+    """Also where a column has the name of one of the table's."""
+    age = next(column for column in TABLE.columns if column.name == "age")
+    other = replace(age, upper=Fraction(1))
+    for column in (Column("made up", Kind.INTEGER), other):
+        limits = {column.name: ColumnLimit(column, Span(below=True, turns=(3,)))}
+        told, found = region_text.kept(Region(TABLE, limits), PRIVATE.tables)
+        assert told == {"table": TABLE.name, "limits": {}}
+        assert found == Region(TABLE, {})
+    for broken in ({}, {"table": "none", "limits": {}}, {"table": TABLE.name, "limits": {"age": 1}},
+                   {"table": TABLE.name, "limits": {"made up": [False, [1, 2], False]}}):  # fmt: skip
+        with pytest.raises(region_text.UnreadableRegionError):
+            region_text.read(broken, PRIVATE.tables)

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dpdb.ledger import region_text
+from dpdb.ledger.region_text import RegionText
+from dpdb.plan.regions import Region
+from dpdb.policy.catalog import Table
 from tests.support.command_line import Make, Run
 from tests.support.terminal import Terminal
 
@@ -142,6 +146,65 @@ def test_the_prompt_does_not_begin_without_a_ledger(make: Make, tmp_path: Path) 
     assert "there is no ledger" in shown
     assert "dpdb>" not in shown
     assert terminal.process.exitstatus == 2
+
+
+# ------------------------------------------------------------------------ filters that are kept
+
+MADE_UP = [
+    "SELECT SUM(DISTINCT a) FROM t",
+    "SELECT AVG(DISTINCT a) FROM t WHERE g = 'x'",
+    "SELECT SUM(DISTINCT a) FILTER (WHERE a > 3) FROM t",
+    "SELECT g, SUM(DISTINCT a) FROM t WHERE a < 9 GROUP BY g",
+    "SELECT COUNT(*), SUM(DISTINCT a) FROM t WHERE a > 1",
+]
+"""Statements on columns that they make up: no table has any."""
+
+
+def with_all_columns(region: Region | None, _: object) -> tuple[RegionText | None, Region | None]:
+    """What earlier versions wrote of a region: limits on columns that are made up, too."""
+    if region is None or not isinstance(region.table, Table):
+        return None, None
+    limits = {
+        name: [limit.span.below, list(limit.span.turns), limit.null]
+        for name, limit in region.limits.items()
+    }
+    return {"table": region.table.name, "limits": limits}, region
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_no_statement_locks_others_out(
+    make: Make, run: Run, monkeypatch: pytest.MonkeyPatch, earlier: bool
+) -> None:
+    """Nor did one of an earlier version, whose ledger nobody could read."""
+    policy = make(ROWS, POLICY.replace("epsilon = 1.0", "epsilon = 100").replace("= 4", "= 40"))
+    shop = policy.with_suffix(".toml")
+    assert run("budget", "open", shop).code == 0
+    with monkeypatch.context() as before:
+        if earlier:
+            before.setattr(region_text, "kept", with_all_columns)
+        for text in MADE_UP:
+            asked = run(shop, "--json", "-c", f"SELECT COUNT(*) FROM t WHERE a = 7; {text}")
+            assert asked.code == 0 or earlier
+    for text in (*MADE_UP, "SELECT SUM(a) FROM t WHERE a > 5", "SELECT COUNT(*) FROM t"):
+        asked = run(shop, "-c", f"SET repeats = 'fresh'; {text}")
+        assert (asked.code, asked.err) == (0, "")
+    for command in ("show", "verify", "export"):
+        assert run("budget", command, shop).code == 0
+
+
+def test_a_filter_that_cannot_be_read_is_named(
+    shop: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit on a column that the table lacks can exclude others in a way that nobody knows."""
+    unknown = {"table": "t", "limits": {"z": [True, [3], False]}}
+    with monkeypatch.context() as before:
+        before.setattr(region_text, "kept", lambda region, _: (unknown, region))
+        assert run(shop, "-c", f"{COUNT} WHERE a > 3").code == 0
+    for words in ([shop, "-c", COUNT], ["budget", "verify", shop]):
+        refused = run(*words)
+        assert refused.code == 2
+        assert "error: entry 1 of" in refused.err
+        assert "has a filter that cannot be read" in refused.err
 
 
 # -------------------------------------------------------------------------------- the data
