@@ -113,6 +113,18 @@ class Balance:
         """What a query gets that asks for nothing special, by each theorem."""
         return accountant(self.budget).shares
 
+    def shares_within(self, epsilon: Fraction | None) -> tuple[BudgetShare, ...]:
+        """What a query gets that is to spend `epsilon` at most; None asks for nothing special."""
+        return self.shares if epsilon is None else accountant(self.budget).shares_of(epsilon)
+
+    def raised_by(self, loss: ComposedLoss) -> Fraction:
+        """By how much a loss raises the ε spent, if it is on rows that all queries were about.
+
+        Of a limit of one's own, that spent by oneself alone: it tells nothing of others.
+        """
+        account = self.own or self
+        return accountant(account.budget).price(loss, account.sums)
+
     @property
     def share(self) -> BudgetShare:
         """The share of a query that asks for nothing but a count."""

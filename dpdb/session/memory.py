@@ -112,7 +112,8 @@ class Memory:
 
     def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
-        possible = possible_plans(query, policy, balance.shares, rows)
+        shares = balance.shares_within(query.options.epsilon)
+        possible = possible_plans(query, policy, shares, rows)
         self._note_columns(query)
         self._look_up(query.table, query.where)
         keys = [key_of(plans[-1], query.options) for plans in possible]
@@ -125,7 +126,7 @@ class Memory:
         def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
             if not may_serve(query, groups):
                 return possible
-            again = possible_plans(query, policy, balance.shares, rows, groups)
+            again = possible_plans(query, policy, shares, rows, groups)
             return again if len(again) == len(keys) else possible
 
         if at is not None and (kept := known[at]) is not None:
@@ -136,7 +137,7 @@ class Memory:
         own = self._over(query)
         possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)
-        chosen = next(free, None) or best_plans(possible, balance)
+        chosen = next(free, None) or best_plans(possible, query.options, balance)
         place = next(at for at, plans in enumerate(possible) if plans is chosen)
         if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
             limited = balance.own is not None

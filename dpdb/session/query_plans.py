@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean
 
-from dpdb.errors import TooLarge
+from dpdb.errors import InvalidOption, TooLarge
 from dpdb.ledger.plan_text import former_key
 from dpdb.ledger.protocol import Balance
 from dpdb.plan.candidates import check_candidates
@@ -25,6 +25,7 @@ from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
 from dpdb.plan.statistics import Total
 from dpdb.policy.catalog import Policy
+from dpdb.policy.numbers import decimal
 from dpdb.policy.records import changed
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gradual_release import levels
@@ -33,6 +34,8 @@ from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 
+_ROUNDED = 1 + Fraction(1, 2**20)
+"""More than ε can be rounded up by where it is converted from ρ."""
 Shares = tuple[BudgetShare, ...]
 Plans = tuple[Plan, ...]
 """The plans to be carried out one after the other, until an answer is as asked.
@@ -50,14 +53,14 @@ def possible_plans(
 ) -> tuple[Plans, ...]:
     """The plans of a query by each theorem.
 
-    `shares` are what a query gets, by each theorem, that asks for nothing special. `rows` gives the
+    `shares` are what a query gets by each theorem. `rows` gives the
     number of rows of a table, where that is public; what follows from the `remembered` groups is
     not drawn again. Raises TooLarge where all of them are.
     """
     possible: list[Plans] = []
     refusals: list[TooLarge] = []
     for even in _usable(shares, query):
-        share = _asked(even, query.options)
+        share = _with_delta(even, query.options)
         try:
             possible.append(plans_of(query, policy, share, rows, remembered))
         except TooLarge as refusal:
@@ -67,13 +70,15 @@ def possible_plans(
     return tuple(possible)
 
 
-def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
+def best_plans(possible: Sequence[Plans], options: Options, balance: Balance) -> Plans:
     """The plans with the least noise among those that leave each later query its even part.
 
-    Where none does, those that take the least of what is left.
+    Where none does, those that take the least of what is left. Where the query says which ε it may
+    spend, those with the least noise that spend no more, by the theorem that pays; raises
+    InvalidOption where there are none.
     """
-    if len(possible) == 1:
-        return possible[0]
+    if options.epsilon is not None and not options.has_accuracy_goal:
+        return min(_within(possible, options.epsilon, balance), key=lambda each: _noise(each[-1]))
 
     def rank(plans: Plans) -> tuple[Fraction, float]:
         return balance.strain(plans[-1].composed_loss), _noise(plans[-1])
@@ -81,10 +86,30 @@ def best_plans(possible: Sequence[Plans], balance: Balance) -> Plans:
     return min(possible, key=rank)
 
 
+def _within(possible: Sequence[Plans], most: Fraction, balance: Balance) -> Sequence[Plans]:
+    """The plans that spend no more than the ε that their query names.
+
+    Before the first charge by ρ, all that was spent by the sum counts as well, and then an ε by ρ
+    may be more than the share says; so may one by the sum, where ρ has paid.
+    """
+    prices = {plans: balance.raised_by(plans[-1].composed_loss) for plans in possible}
+    within = [plans for plans, price in prices.items() if price <= most * _ROUNDED]
+    if not within:
+        least = min(prices.values())
+        raise InvalidOption(
+            f"this would spend ε {decimal(least, 6)}, as zero-concentrated DP pays from here on, "
+            f"and epsilon = {decimal(most)} is the most it may",
+            hint="without an epsilon of its own, a query has its share of the budget",
+        )
+    return within
+
+
 def usual_share(query: Query, balance: Balance) -> BudgetShare:
     """What a query may spend that is planned together with others."""
-    usable = _usable(balance.shares, query)
-    return _asked(balance.share if balance.share in usable else usable[0], query.options)
+    epsilon = query.options.epsilon
+    usable = _usable(balance.shares_within(epsilon), query)
+    usual = balance.share if epsilon is None else usable[0]
+    return _with_delta(usual if usual in usable else usable[0], query.options)
 
 
 def _usable(shares: Shares, query: Query) -> Shares:
@@ -94,13 +119,9 @@ def _usable(shares: Shares, query: Query) -> Shares:
     return shares[-1:] if needs_delta or number_of_selections(query) else shares
 
 
-def _asked(share: BudgetShare, options: Options) -> BudgetShare:
-    """The share with the ε and the δ that a query asks for."""
-    return changed(
-        share,
-        epsilon=share.epsilon if options.epsilon is None else options.epsilon,
-        delta=share.delta if options.delta is None else options.delta,
-    )
+def _with_delta(share: BudgetShare, options: Options) -> BudgetShare:
+    """The share with the δ that a query asks for."""
+    return changed(share, delta=share.delta if options.delta is None else options.delta)
 
 
 def plans_of(

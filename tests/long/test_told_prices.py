@@ -14,7 +14,7 @@ from tests.support.told_prices import World
 KINDS = ("answers", "free", "repeated", "asked later", "plans", "dearer", "refused")
 
 
-@pytest.mark.examples(5_000, 60, most=500)
+@pytest.mark.examples(5_000, 160, most=500)
 def test_prices_are_the_same_wherever_they_are_told(part: Part, tmp_path: Path, tried) -> None:
     """Told before = charged = taken off what is left = recorded; a repeat is free and equal.
 

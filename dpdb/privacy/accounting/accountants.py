@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 
@@ -95,6 +95,17 @@ class Accountant(ABC):
         """
 
     @abstractmethod
+    def shares_of(self, epsilon: Fraction) -> tuple[BudgetShare, ...]:
+        """The shares of a query that is to spend `epsilon` at most, by the theorems of `shares`.
+
+        Each spends at most that where its own theorem has paid for everything before.
+        """
+
+    def price(self, loss: ComposedLoss, spent: ComposedLoss) -> Fraction:
+        """By how much `loss` raises the ε of what was spent."""
+        return self.epsilon(spent + loss) - self.epsilon(spent)
+
+    @abstractmethod
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         """The ε of these sums at the budget's δ."""
 
@@ -129,6 +140,9 @@ class Sequential(Accountant):
     def shares(self) -> tuple[BudgetShare, ...]:
         queries = self.budget.queries
         return (BudgetShare(self.budget.epsilon / queries, self.budget.delta / queries),)
+
+    def shares_of(self, epsilon: Fraction) -> tuple[BudgetShare, ...]:
+        return tuple(replace(share, epsilon=epsilon) for share in self.shares)
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         return sequential(sums)
@@ -186,6 +200,22 @@ class Concentrated(Accountant):
             BudgetShare(budget.epsilon / budget.queries),
             BudgetShare(root, self.delta / budget.queries, concentrated=True),
         )
+
+    def shares_of(self, epsilon: Fraction) -> tuple[BudgetShare, ...]:
+        """As the base class says.
+
+        The ε that ρ-zCDP implies at one δ is an infimum of linear functions of ρ ([CKS20]
+        Proposition 12), and so concave and subadditive: after other queries the same ρ adds at most
+        the ε that it has alone.
+        """
+
+        def fits(root: Fraction) -> bool:
+            return concentrated(ComposedLoss.of(pure(root)), self.slack) <= epsilon
+
+        by_sum, by_rho = self.shares
+        # ρ-zCDP implies no ε below ρ at any δ < 1/2.
+        most = _root(2 * epsilon)
+        return replace(by_sum, epsilon=epsilon), replace(by_rho, epsilon=_largest(fits, most))
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         by_rho = self._epsilon_by_rho(sums)
