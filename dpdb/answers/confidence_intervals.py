@@ -81,7 +81,7 @@ def _known(
     each = at_once(
         at_once(confidence, plan.competing_rows),
         sum(bool(plan.estimates[at].releases) for at in aggregates) + len(subqueries),
-        independent=len(used) == len(set(used)),
+        independent=len(used) == len(set(used)) and not any(g.series for g in plan.remembered),
     )
     known: dict[Slot, Bounds] = {}
     for index in aggregates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -87,6 +87,11 @@ class ReleasedGroup:
     """What they follow from; None where they were drawn as they are."""
     linear: bool = False
     """Whether only counts and sums are read from them: too many noises are in them for others."""
+    series: tuple[str | None, ...] = field(default=(), compare=False)
+    """For each release the name of the series that it is a level of; empty where none is one.
+
+    Noises of one series are not independent of each other.
+    """
 
     def __hash__(self) -> int:
         """The hash of the releases alone, which know theirs."""

@@ -66,10 +66,12 @@ class QueryReleases:
         more = beside(before, self.query, self.context)
         self.reused = (*dict.fromkeys(before.values()), *more)
         reads = []
+        series: list[str | None] = []
         for group in self.reused:
             reads.append(group.read.moved(len(self.releases)))
             self.releases += group.releases
-        read_of = dict(zip(self.reused, combined(reads, self.releases), strict=True))
+            series += group.series or [None] * len(group.releases)
+        read_of = dict(zip(self.reused, combined(reads, self.releases, series), strict=True))
         for index, group in before.items():
             self.estimates[index] = _estimate(index, self._lowering(index), [read_of[group]])
 

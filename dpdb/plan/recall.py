@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from dpdb.errors import MissingBounds, TooLarge
@@ -52,6 +52,24 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
     return groups_by_index
 
 
+def finest(groups: Sequence[ReleasedGroup]) -> tuple[ReleasedGroup, ...]:
+    """The groups without those of which each release has a finer level in another.
+
+    A coarser level of a series tells nothing that the finest does not (`privacy.levels`).
+    """
+    return tuple(each for each in groups if not any(_is_coarser(each, other) for other in groups))
+
+
+def _is_coarser(group: ReleasedGroup, other: ReleasedGroup) -> bool:
+    """Whether a group is read as another one is, whose releases are finer levels of its series."""
+    if group.read != other.read or not group.series or group.series != other.series:
+        return False
+    pairs = zip(group.releases, other.releases, strict=True)
+    return None not in group.series and all(
+        one.mechanism.loss.epsilon < finer.mechanism.loss.epsilon for one, finer in pairs
+    )
+
+
 def may_serve(query: Query, groups: Iterable[ReleasedGroup]) -> bool:
     """Whether one of the groups tells what some aggregate is made of: else none is recalled."""
     return any(moments_for(each, [g.read]) is not None for g in groups for each in query.aggregates)
@@ -62,8 +80,8 @@ def beside(
 ) -> tuple[ReleasedGroup, ...]:
     """More remembered groups that tell the number of rows, which counts and sums gain from.
 
-    Their noises are independent of those of the groups `before`: of groups that follow from others
-    there is one at most.
+    Of groups that follow from others there is one at most, as two could have the same noise in
+    them. Levels of one series are told apart by `shared_moments.combined`.
     """
     gaining = [i for i in before if query.aggregates[i].function in (Function.COUNT, Function.SUM)]
     wheres = {query.aggregates[index].where for index in gaining}

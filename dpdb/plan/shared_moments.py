@@ -6,7 +6,7 @@ than each alone, and a sum gains from that what its noise has in common with its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -38,30 +38,44 @@ def counts_all_rows(aggregate: Aggregate) -> bool:
     return counts and not nullable(aggregate.argument)
 
 
+Series = Sequence[str | None]
+"""For each release the series that it is a level of; None for a draw of its own."""
+
+
 def combined(
-    groups: Sequence[GroupMoments], releases: Sequence[Release]
+    groups: Sequence[GroupMoments], releases: Sequence[Release], series: Series = ()
 ) -> tuple[GroupMoments, ...]:
     """The groups with the best number of all rows, and the sums that go with it.
 
-    Let N_j be the numbers of rows of the groups over one filter, with variances v_j. Their best
+    Let N_j be numbers of rows over one filter with independent noises of variances v_j. Their best
     linear combination is N = Σ N_j/v_j / Σ 1/v_j, and the best combination of a sum S_j is
     S_j - (N_j - N)·Cov(S_j, N_j)/v_j (generalised least squares). All weights follow from the plan.
     Averages and variances stay with their own group, so that one test tells of their intervals.
+
+    Of the levels of one series the finest stands for all. In the chain Z_j = Z_(j+1) + W_j of
+    `privacy.levels` each coarser level is the finest one plus noise that tells nothing of the
+    rows, so all weight of the best linear combination is on the finest (Gauss, Markov and Aitken).
+    A sum is left as it is where the combination would read two levels of a series.
     """
     if len(groups) < 2:
         return tuple(groups)
-    return tuple(_with_common_rows(group, groups, releases) for group in groups)
+    names = (*series, *[None] * (len(releases) - len(series)))
+    return tuple(_with_common_rows(group, groups, releases, names) for group in groups)
 
 
 def _with_common_rows(
-    group: GroupMoments, groups: Sequence[GroupMoments], releases: Sequence[Release]
+    group: GroupMoments,
+    groups: Sequence[GroupMoments],
+    releases: Sequence[Release],
+    series: Series,
 ) -> GroupMoments:
     own = group.moments.rows
     read = [each.moments.rows for each in groups if each.where == group.where]
-    numbers = [rows for rows in read if rows is not None and covariance(rows, rows, releases)]
-    if own not in numbers or len(numbers) < 2:
+    known = [rows for rows in read if rows is not None and covariance(rows, rows, releases)]
+    if own not in known or len(known) < 2:
         return group
     assert own is not None
+    numbers = _independent(known, releases, series)
     precisions = [1 / covariance(rows, rows, releases) for rows in numbers]
     best = sum(
         (
@@ -73,8 +87,27 @@ def _with_common_rows(
     total = group.moments.sum
     if total is not None:
         shared = covariance(total, own, releases) / covariance(own, own, releases)
-        total = total - (own - best) * shared
+        better = total - (own - best) * shared
+        total = better if _levels_differ(better.releases, series) else total
     return replace(group, moments=replace(group.moments, rows=best, sum=total))
+
+
+def _independent(
+    numbers: Sequence[Combination], releases: Sequence[Release], series: Series
+) -> list[Combination]:
+    """The numbers, from the least noisy on, that have no series in common with one before."""
+    chosen: list[Combination] = []
+    for each in sorted(numbers, key=lambda rows: covariance(rows, rows, releases)):
+        read = set[int]().union(each.releases, *(other.releases for other in chosen))
+        if _levels_differ(read, series):
+            chosen.append(each)
+    return chosen
+
+
+def _levels_differ(read: Iterable[int], series: Series) -> bool:
+    """Whether no two of the releases are levels of one series."""
+    names = [series[index] for index in read if series[index] is not None]
+    return len(names) == len(set(names))
 
 
 def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:

@@ -16,7 +16,7 @@ from dpdb.ledger.plan_text import former_scope
 from dpdb.plan.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.expressions import Expr
 from dpdb.plan.identity import identity
-from dpdb.plan.recall import may_serve
+from dpdb.plan.recall import finest, may_serve
 from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer
@@ -126,7 +126,8 @@ class Memory:
         def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
             if not may_serve(query, groups):
                 return possible
-            again = possible_plans(query, policy, shares, rows, groups)
+            told = finest([self._in_series(query, group) for group in groups])
+            again = possible_plans(query, policy, shares, rows, told)
             return again if len(again) == len(keys) else possible
 
         if at is not None and (kept := known[at]) is not None:
@@ -171,17 +172,23 @@ class Memory:
 
     def draws(self, plan: Plan) -> tuple[Array, ...]:
         """The noisy values of the releases that a plan recalls, in their order."""
-        if not plan.remembered:
-            return ()
-        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
-        others = self._others.get(_scope(plan), {}).get(plan.keys, {})
         return tuple(
             values
             for group in plan.remembered
-            for values in (
-                own.get(group) or others.get(group) or self._derived_draws(plan.table, group)
-            )
+            for values in self._drawn(plan, group) or self._derived_draws(plan.table, group)
         )
+
+    def _drawn(self, over: Query | Plan, group: ReleasedGroup) -> Draws:
+        """The noisy values of a group over these rows and cells; none where it follows."""
+        of_some = (self._groups, self._others)
+        known = (each.get(_scope(over), {}).get(over.keys, {}).get(group, ()) for each in of_some)
+        return next(filter(None, known), ())
+
+    def _in_series(self, query: Query, group: ReleasedGroup) -> ReleasedGroup:
+        """A group with the series that its releases are levels of; one that follows has none."""
+        draws = self._drawn(query, group)
+        cells = _scope(query), query.keys
+        return self._series.of_group(cells, group, draws) if draws else group
 
     def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
         from dpdb.answers.estimates import regrouped  # noqa: PLC0415 (numpy)

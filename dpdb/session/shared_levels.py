@@ -14,13 +14,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.plan.increments import further_loss, has_levels
-from dpdb.plan.plan import Plan, Release
+from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.levels import Step, step_to
 from dpdb.privacy.mechanisms import Laplace
 
 if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
     from dpdb.ledger.protocol import Ledger, Price, Receipt
     from dpdb.plan.regions import Region
     from dpdb.vectors.vector import Array
@@ -170,6 +171,23 @@ class AllSeries:
         import numpy as np  # noqa: PLC0415
 
         self.add(cells, ((release, name, np.zeros(0)) for release, name in releases), analyst)
+
+    def of_group(self, cells: ReleasedCells, group: ReleasedGroup, draws: Draws) -> ReleasedGroup:
+        """A group that was drawn, with the names of the series that its values are levels of."""
+        names = tuple(
+            self._of_level(cells, release, values)
+            for release, values in zip(group.releases, draws, strict=True)
+        )
+        return replace(group, series=names if any(names) else ())
+
+    def _of_level(self, cells: ReleasedCells, release: Release, values: Array) -> str | None:
+        """The name of the series of which a release is a level."""
+        for name, series in self._series.get(_subject(cells, release), {}).items():
+            assert isinstance(release.mechanism, Laplace)
+            level = series.levels.get(release.mechanism.scale)
+            if level is not None and level.shape == values.shape and (level == values).all():
+                return name
+        return None
 
     def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
         """What of a plan was told before, by the series with the finest levels."""
