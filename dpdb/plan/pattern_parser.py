@@ -20,6 +20,10 @@ CharacterRanges = tuple[tuple[str, str], ...]
 class PatternFault(ValueError):
     """A pattern is outside the subset; its text says why."""
 
+    def __init__(self, why: str, *, hint: str = "dpdb help regular says which are"):
+        super().__init__(why)
+        self.hint = hint
+
 
 @dataclass(frozen=True)
 class CharacterSet:

@@ -131,15 +131,15 @@ def _text_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | 
 def _check_pattern(pattern: Expr, where: Place | None) -> None:
     """Refuse a regular expression that is outside the subset."""
     from dpdb.plan.pattern_parser import PatternFault  # noqa: PLC0415 (few queries have any)
-    from dpdb.plan.regular_expressions import automaton  # noqa: PLC0415
+    from dpdb.plan.regular_expressions import searcher  # noqa: PLC0415
 
     assert isinstance(pattern, Literal)
     try:
-        automaton(str(pattern.value))
+        searcher(str(pattern.value))
     except PatternFault as fault:
         raise Unsupported(
             f"this regular expression is not supported: {fault}",
-            hint="dpdb help regular says which are",
+            hint=fault.hint,
             place=where,
         ) from None
 

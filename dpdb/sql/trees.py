@@ -65,9 +65,9 @@ class Effort:
                 self._spend_states_of(pattern, node, text)
 
     def _spend_states_of(self, pattern: str, node: exp.Expr, text: str) -> None:
-        from dpdb.plan.regular_expressions import MAX_STATES, automaton  # noqa: PLC0415 (few have any)
+        from dpdb.plan.regular_expressions import MAX_STATES, searcher  # noqa: PLC0415 (few have any)
 
-        self.states += len(automaton(pattern).states)
+        self.states += searcher(pattern).states
         if self.states > MAX_STATES:
             raise TooLarge(
                 f"regular expressions of more than {MAX_STATES} states in all",

@@ -33,16 +33,11 @@ def text_call(call: Call, operand: AnyVector) -> AnyVector:
     if call.name in _NUMBERS:
         number = _NUMBERS[call.name]
         return operand.look_up(lambda text: number(text, *constants), Kind.INTEGER)
-    if call.name in _TRUTHS or call.name == _PATTERN:
-        truth, part = _truth(call.name), str(constants[0])
+    if call.name in _TRUTHS:
+        truth, part = _TRUTHS[call.name], str(constants[0])
         return operand.look_up(lambda text: truth(text, part), Kind.BOOLEAN)
+    if call.name == _PATTERN:
+        from dpdb.plan.regular_expressions import searcher  # noqa: PLC0415 (few queries have any)
+
+        return operand.look_up(searcher(str(constants[0])), Kind.BOOLEAN)
     return operand.map(text_change(call.name, constants))
-
-
-def _truth(name: str) -> Callable[[str, str], bool]:
-    """The function that says whether a text has what the other one asks for."""
-    if name != _PATTERN:
-        return _TRUTHS[name]
-    from dpdb.plan.regular_expressions import is_found  # noqa: PLC0415 (few queries have any)
-
-    return lambda text, pattern: is_found(pattern, text)

@@ -21,7 +21,8 @@ from dpdb.session.connect import policy_of
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 STUDENTS = PEOPLE.with_name("students.csv")
 CE = PEOPLE.with_name("ce.csv")
-SLOW = ("numpy", "pandas", "sqlglot", "prompt_toolkit", "rich", "matplotlib", "jinja2", "IPython")
+SLOW = ("numpy", "re2", "pandas", "sqlglot", "prompt_toolkit", "rich", "matplotlib", "jinja2",
+        "IPython")  # fmt: skip
 
 
 def loaded_by(program: str) -> set[str]:
