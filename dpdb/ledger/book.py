@@ -71,12 +71,14 @@ class Book:
             self.check_anchor(anchor)
 
     def last(self) -> Sealed:
-        """The last entry."""
+        """The last entry, read from the end: in a file that was cut its number may be another."""
         with self._guarded():
-            row = self._connection.execute("SELECT MAX(number) FROM entries").fetchone()
-            if row[0] is None:
+            rows = self._connection.execute(
+                "SELECT number, text, seal FROM entries ORDER BY 1 DESC LIMIT 2"
+            ).fetchall()
+            if not rows:
                 raise self._damaged()
-            return self._at(row[0])
+            return self._checked(rows[0][0], rows[::-1])
 
     def at(self, number: int) -> Sealed:
         """The entry with this number."""
@@ -194,6 +196,10 @@ class Book:
             "SELECT number, text, seal FROM entries WHERE number IN (?, ?) ORDER BY 1",
             (number - 1, number),
         ).fetchall()
+        return self._checked(number, rows)
+
+    def _checked(self, number: int, rows: list[tuple[int, str, bytes]]) -> Sealed:
+        """An entry, of which this is the row, with the one before it if there is one."""
         if [row[0] for row in rows] != [each for each in (number - 1, number) if each >= 0]:
             raise self._damaged()
         before = rows[0][2] if number else NO_SEAL

@@ -186,6 +186,30 @@ def test_an_entry_that_was_changed(folder: Path) -> None:
         again(ledger)
 
 
+def test_a_file_that_was_cut_off_in_its_last_page_says_nothing_wrong(folder: Path) -> None:
+    """SQLite reads what is missing of a page as zeros, and so an entry as the one with number 0."""
+    ledger = opened(folder)
+    path, refused = path_of(ledger), 0
+    for _ in range(6):
+        ledger = again(ledger)
+        ledger.charge(LOSS, None)
+        left, policy = ledger.balance.epsilon_left, ledger.policy
+        ledger.book._connection.close()  # so that all is in one file
+        whole = path.read_bytes()
+        for cut in range(1, 4096, 409):
+            path.write_bytes(whole[:-cut])
+            try:
+                opened_again = LastingLedger.open(policy, "alice")
+                assert opened_again.balance.epsilon_left == left
+                opened_again.book._connection.close()
+            except LedgerError:
+                refused += 1
+            for beside in (path.with_suffix(".ledger-wal"), path.with_suffix(".ledger-shm")):
+                beside.unlink(missing_ok=True)
+        path.write_bytes(whole)
+    assert refused > 5
+
+
 def test_a_lost_entry_is_noticed_before_the_answer(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
