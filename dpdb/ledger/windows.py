@@ -18,7 +18,7 @@ from dpdb.ledger.entries import Decision, Entry, Totals
 from dpdb.ledger.state import decision_of
 from dpdb.ledger.terms import TermTexts, budget_in
 from dpdb.privacy.accounting.accountants import accountant
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import NO_LOSS
 
 RENEW = "renew"
 """What the entry of a renewal is called."""
@@ -64,29 +64,34 @@ def _is_over(book: Book, last: Sealed, now: int) -> bool:
 
 
 def spent_in_all(entries: Iterable[Sealed]) -> tuple[Fraction, Fraction]:
-    """The ε and δ of all windows together: those of each window add up (basic composition).
+    """The ε and δ of all windows together. Data of people who are new begin the count anew.
 
-    Data of people who were never in it before begin the count anew.
+    The ε and δ of windows are not added up: how much a window spends follows from its answers, and
+    what is spent adaptively has no such theorem under zCDP. The losses of statements add up
+    instead, in each of the measures of `ComposedLoss`, and are converted once, by the theorem of
+    the last terms.
+
+    Proof. All windows together are one session on the same people, whose statements may depend on
+    all answers before them, those of earlier windows included; what a person has in the data of any
+    window is one unit. Each release is (ε_i, δ_i)-DP, and ρ_i-zCDP but for a δ; Laplace noise of
+    ε_i has ρ_i = ε_i²/2 ([BS16] Proposition 1.4). The ε_i, the δ_i and the ρ_i of all windows add
+    up, also where they are chosen adaptively ([DR14] Theorem 3.16, [WRRW23] Theorem 1); of filters
+    in one window that exclude each other a unit meets one. So a session that stops before this ε
+    would exceed one that is fixed beforehand is (ε, δ)-DP for that one and the δ given here: by
+    sequential composition, and under zCDP by the proof in `accountants.Concentrated`, whose session
+    this is. It holds as well where a decision of the custodian has changed the theorem in between,
+    as all sums are kept from the first statement on.
     """
-    epsilon = delta = Fraction(0)
-    loss, terms = NO_LOSS, None
+    before = last = NO_LOSS
+    terms: TermTexts | None = None
     for sealed in entries:
         entry = sealed.entry
         match entry.event:
             case Decision(since=since, action=action) as decision:
-                if since == entry.number and terms is not None:
-                    spent = _spent(terms, loss)
-                    epsilon, delta = epsilon + spent[0], delta + spent[1]
-                    if action != RENEW:
-                        epsilon = delta = Fraction(0)
+                if since == entry.number:
+                    before = (before + last).shortened() if action == RENEW else NO_LOSS
                 terms = decision.terms
-        loss = entry.totals.loss
+        last = entry.totals.loss
     assert terms is not None
-    spent = _spent(terms, loss)
-    return epsilon + spent[0], delta + spent[1]
-
-
-def _spent(terms: TermTexts, loss: ComposedLoss) -> tuple[Fraction, Fraction]:
-    """The ε and δ of one window, as the budget's theorem has them."""
-    keeper = accountant(budget_in(terms))
+    loss, keeper = before + last, accountant(budget_in(terms))
     return keeper.epsilon(loss), keeper.delta_spent(loss) + (keeper.slack if loss.epsilon else 0)

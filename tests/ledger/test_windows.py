@@ -18,11 +18,12 @@ from dpdb.ledger.windows import renew_where_over, spent_in_all
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import accountant
-from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from tests.support.lasting import at, policy_in, verify
 
 HALF = ComposedLoss.of(pure(Fraction(1, 2)))
+SMALL = ComposedLoss.of(pure(Fraction(1, 10)))
 DAY = 86_400
 
 
@@ -165,25 +166,27 @@ def test_a_renewal_that_was_not_due_is_noticed(
 
 @pytest.mark.parametrize("composition", list(Composition))
 def test_what_is_spent_in_all_windows(folder: Path, clock: Clock, composition: Composition) -> None:
-    """The ε and δ of each window, however its statements compose, added up."""
+    """The losses of all windows, converted by one theorem as if they were one session's."""
     delta = Fraction(0) if composition is Composition.PURE else Fraction(1, 10**6)
-    policy = opened(folder, Budget(Fraction(1), delta, 100, composition))
+    policy = opened(folder, Budget(Fraction(8), delta, 200, composition))
     ledger = LastingLedger.open(policy)
-    spent = Fraction(0)
+    spent, loss = Fraction(0), NO_LOSS
     for window in range(3):
-        for _ in range(window):
-            ledger.charge(HALF, None)
-        spent += 1 - ledger.balance.epsilon_left
+        for _ in range(40 * window):
+            ledger.charge(SMALL, None)
+            loss = (loss + SMALL).shortened()
+        spent += 8 - ledger.balance.epsilon_left
         clock.now += 30 * DAY
-    assert spent > 1
-    assert spent_in_all(ledger.book.walk()) == (spent, 2 * ledger_slack(ledger))
+    keeper = accountant(ledger.policy.budget)
+    in_all = keeper.epsilon(loss)
+    assert spent_in_all(ledger.book.walk()) == (in_all, keeper.slack)
+    assert loss.rho == 120 * SMALL.rho
+    if composition is Composition.PURE:
+        assert in_all == spent == 12
+    else:
+        assert in_all < spent < 12  # roots are added up no more
     custodian.accept(ledger.book, policy, "custodian", "other people", {}, fresh=True)
     assert spent_in_all(ledger.book.walk()) == (0, 0)
-
-
-def ledger_slack(ledger: LastingLedger) -> Fraction:
-    """The δ of a theorem itself, which each window with answers has."""
-    return accountant(ledger.policy.budget).slack
 
 
 def test_without_a_window_there_is_no_renewal(folder: Path, clock: Clock) -> None:
