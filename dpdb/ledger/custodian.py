@@ -8,19 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.errors import UsageError
+from dpdb.errors import LedgerError, UsageError
 from dpdb.ledger.anchor import Anchor
 from dpdb.ledger.book import Book, Sealed, anchor_of, create
 from dpdb.ledger.corrections import open_book
-from dpdb.ledger.entries import Decision, Entry, Totals
+from dpdb.ledger.entries import Charge, Decision, Entry, Totals
 from dpdb.ledger.state import decision_of
-from dpdb.ledger.terms import described
+from dpdb.ledger.terms import TermTexts, described
+from dpdb.ledger.windows import RENEW
 from dpdb.policy.catalog import Policy
 from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import decimal
+from dpdb.privacy.accounting.composition import NO_LOSS
 
 Digests = Mapping[str, str]
 """For each table the keyed digest of its data."""
+_PUBLIC = "nobody, as it is public"
 _Change = Callable[[Decision, int], Decision]
 """From the decision that holds and the number of the next entry to the next decision."""
 
@@ -70,11 +73,15 @@ def accept(
 ) -> Decision:
     """Let the policy and the data hold as they are now; what was spent stays spent.
 
-    `fresh` says that nobody in the data was in it before: then the budget begins anew.
+    `fresh` says that nobody in the data was in it before: then the budget begins anew. Raises
+    LedgerError where it is not, and what was spent was spent on another promise: an ε for one row
+    is no ε for all rows of a person, and one for rows that enter is none for rows that change.
     """
 
     def changed(before: Decision, number: int) -> Decision:
         terms, limits = described(policy), before.limits
+        if not fresh:
+            _check_promise(book, terms)
         if terms["analysts"] != before.terms["analysts"]:
             analysts = lasting_budget(policy).analysts
             limits = None if analysts is None else dict(analysts)
@@ -82,6 +89,44 @@ def accept(
         return Decision("accept", why, terms, limits, digests, before.key, since, number)
 
     return _decide(book, who, changed)
+
+
+def _check_promise(book: Book, terms: TermTexts) -> None:
+    """Refuse terms by which another unit is kept secret than by those that something was spent on.
+
+    Tables are compared by their names; one that is there for the first time promises nothing yet.
+    """
+    promised = dict[str, str]()
+    deciding: TermTexts = terms
+    for sealed in book.walk():
+        match sealed.entry.event:
+            case Decision(since=since, action=action) as decision:
+                deciding = decision.terms
+                if since == sealed.entry.number and action != RENEW:
+                    promised.clear()
+            case Charge(loss=loss) if loss != NO_LOSS:
+                for what, before in _promise(deciding).items():
+                    promised.setdefault(what, before)
+    now = _promise(terms)
+    for what, before in promised.items():
+        if now.get(what, before) not in (before, _PUBLIC):
+            raise LedgerError(
+                f"what was spent was spent with {what} {before}, and it is {now[what]} here: the "
+                "same ε would claim more than was kept",
+                hint="keep what it was, open another budget, or say --fresh-data if nobody in the "
+                "data was in it before",
+            )
+
+
+def _promise(terms: TermTexts) -> dict[str, str]:
+    """The relation of neighbours, and of each table the unit, as a message names them."""
+    promise = {"neighbors": str(terms["neighbors"])}
+    for name, table in terms["tables"].items():
+        chain = table.get("chain")
+        unit = "the row" if table["unit"] is None else f"the column {table['unit']}"
+        unit = unit if chain is None else f"that of {'.'.join(chain)}"
+        promise[f"the unit of {name}"] = _PUBLIC if table.get("public") else unit
+    return promise
 
 
 def grant(book: Book, who: str, analyst: str, epsilon: Fraction) -> Decision:

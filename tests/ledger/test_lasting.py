@@ -229,6 +229,43 @@ def test_a_changed_policy_holds_once_it_is_accepted(folder: Path) -> None:
     verify(ledger.book)
 
 
+def rows_of(policy: Policy, unit: str | None) -> Policy:
+    return replace(policy, tables=tuple(replace(each, unit=unit) for each in policy.tables))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (lambda policy: replace(policy, neighbors=Neighbors.REPLACE),
+         "neighbors add-remove, and it is replace here"),
+        (lambda policy: rows_of(policy, "x"),
+         "the unit of t the row, and it is the column x here"),
+    ],
+)  # fmt: skip
+def test_what_was_spent_on_another_promise_is_not_taken_over(
+    folder: Path, changed: Callable[[Policy], Policy], said: str
+) -> None:
+    """Where a row is replaced twice the ε is lost, and for a unit as often as it has rows."""
+    policy = made(folder)
+    ledger = LastingLedger.open(policy)
+    custodian.accept(ledger.book, changed(policy), "custodian", "nothing is spent yet", {})
+    custodian.accept(ledger.book, policy, "custodian", "and back", {})
+    LastingLedger.open(policy).charge(of(TENTH), at(1))
+    before = ledger.book.last()
+    with pytest.raises(LedgerError, match=said) as refusal:
+        custodian.accept(ledger.book, changed(policy), "custodian", "stronger", {})
+    assert "--fresh-data" in str(refusal.value.hint)
+    without = replace(policy, tables=())
+    custodian.accept(ledger.book, without, "custodian", "t is gone", {})
+    if changed(policy).neighbors is policy.neighbors:
+        with pytest.raises(LedgerError, match=said):
+            custodian.accept(ledger.book, changed(policy), "custodian", "another t", {})
+    assert ledger.book.at(before.entry.number) == before
+    custodian.accept(ledger.book, changed(policy), "custodian", "other people", {}, fresh=True)
+    assert LastingLedger.open(changed(policy)).balance.epsilon_left == 1
+    verify(ledger.book)
+
+
 def test_other_data_end_the_sessions_on_the_old_ones(folder: Path) -> None:
     """Filters exclude each other within one version of the data alone."""
     policy = made(folder)
@@ -248,6 +285,20 @@ def test_fresh_data_begin_anew(folder: Path) -> None:
     ledger.charge(of(TENTH), at(1))
     custodian.accept(ledger.book, policy, "custodian", "other people", {}, fresh=True)
     assert LastingLedger.open(policy).balance.epsilon_left == 1
+    verify(ledger.book)
+
+
+@pytest.mark.parametrize("composition", list(Composition))
+def test_the_largest_budget_can_be_spent(folder: Path, composition: Composition) -> None:
+    """Python writes no number of more than 4,300 digits, which e^10,000 has."""
+    delta = Fraction(0) if composition is Composition.PURE else DELTA
+    most = Fraction(10**4)
+    policy = made(folder, Budget(most, delta, 10, composition))
+    ledger = LastingLedger.open(policy)
+    ledger.charge(of(most), None)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(of(most), None)
+    assert LastingLedger.open(policy).balance.epsilon_left == 0
     verify(ledger.book)
 
 

@@ -15,13 +15,13 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
 
-from dpdb.policy.budget import LARGEST_EPSILON
 from dpdb.privacy.accounting.loss import Loss, plus
 from dpdb.privacy.accounting.zcdp import concentrated_epsilon
 
 _ZERO = Fraction(0)
 _GRAIN = 2**120
 """Irrational and long terms are rounded up to multiples of 1/_GRAIN before they are added."""
+_LARGEST_EXPONENT = Fraction(1_000)
 _UPWARDS = Context(prec=30, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
 
 
@@ -44,7 +44,8 @@ class ComposedLoss:
     excess: Fraction = _ZERO
     """An upper bound on Σ ε·(e^ε - 1).
 
-    An ε above LARGEST_EPSILON has e^LARGEST_EPSILON for e^ε; its term exceeds every budget anyway.
+    An ε above _LARGEST_EXPONENT has e^_LARGEST_EXPONENT for e^ε: its term exceeds every budget
+    anyway, and is short enough to be written.
     """
     rho: Fraction = _ZERO
     rho_delta: Fraction = _ZERO
@@ -65,7 +66,7 @@ class ComposedLoss:
             epsilon,
             loss.delta,
             _up(epsilon**2),
-            _up(epsilon * (_exp(min(epsilon, LARGEST_EPSILON)) - 1)),
+            _up(epsilon * (_exp(min(epsilon, _LARGEST_EXPONENT)) - 1)),
             _up(loss.rho),
             loss.rho_delta,
         )
@@ -77,6 +78,11 @@ class ComposedLoss:
     def __sub__(self, other: ComposedLoss) -> ComposedLoss:
         both = zip(self.parts, other.parts, strict=True)
         return ComposedLoss(*(a - b if b else a for a, b in both))
+
+    def beyond(self, other: ComposedLoss) -> ComposedLoss:
+        """What is missing in `other` so that it is at least this, in each part."""
+        both = zip(self.parts, other.parts, strict=True)
+        return ComposedLoss(*(max(a - b, _ZERO) for a, b in both))
 
     def shortened(self) -> ComposedLoss:
         """The same sums, each rounded up to a multiple of 1/_GRAIN if its denominator is larger.
