@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from dpdb.errors import InternalError, paid_for
 from dpdb.plan.found_keys import KeyRow, are_sought
 from dpdb.plan.plan import Plan, Release
 from dpdb.plan.statistics import Ranks, Tally
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from dpdb.engines.protocol import Engine, Exact
     from dpdb.ledger.protocol import Receipt
     from dpdb.plan.expressions import Slot
+    from dpdb.plan.regions import Region
     from dpdb.privacy.levels import Step
     from dpdb.privacy.noise.gradual import GradualNoise
     from dpdb.privacy.noise.source import Noise
@@ -53,14 +55,14 @@ Reading = Callable[[float], AbstractContextManager[object]]
 """Waits for a tick at the end of work to which one unit can add so many seconds."""
 
 
-def _check_receipt(shared: Shared, receipt: Receipt) -> None:
+def _check_receipt(loss: ComposedLoss, region: Region, receipt: Receipt) -> None:
     """Refuse a plan whose mechanisms lose more than was charged for.
 
     The loss is that of every release that would be drawn, subqueries' included, beyond what was
     told before. In a session it is what was charged, so that a refusal is a mistake of ours; then
     an error is better than a release that nobody accounts for.
     """
-    if not receipt.covers(shared.loss, shared.plan.region):
+    if not receipt.covers(loss, region):
         raise InternalError(
             "this plan would reveal more than was charged for, and nothing was drawn"
         )
@@ -95,7 +97,7 @@ class Executor:
         """
         shared = shared or Shared(plan)
         with paid_for():
-            _check_receipt(shared, receipt)
+            _check_receipt(shared.loss, plan.region, receipt)
             with self.reading(unit_seconds(plan)):
                 return self._execute(shared)
 
@@ -217,19 +219,33 @@ class GradualExecutor:
 
     executor: Executor
     plans: Sequence[Plan]
+    told: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+    """The noisy values by one of the plans that were told before: those after it go on from there.
+
+    Empty where none were.
+    """
 
     def execute(self, step: int, receipt: Receipt) -> NoisyResult:
         """The noisy values of one of the plans; the receipt is for all steps up to this one.
+
+        Where some were told before, the receipt is for what is new since then.
 
         Raises InternalError where the receipt does not cover the plan: at the first step before
         the engine is asked, and at a later one before its noise is drawn.
         """
         plan = self.plans[step]
         with paid_for():
-            _check_receipt(Shared(plan), receipt)
+            _check_receipt(self._new_loss(plan), plan.region, receipt)
             exact, noise = self._gradual
         revealed = disclosures(plan, [exact]) if self.executor.teach else ()
         return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
+
+    def _new_loss(self, plan: Plan) -> ComposedLoss:
+        """What a plan loses beyond what was told before."""
+        for step in self.told:
+            told = self.plans[step].loss.epsilon
+            return replace(NO_LOSS, epsilon=plan.loss.epsilon - told)
+        return plan.composed_loss
 
     @cached_property
     def _gradual(self) -> tuple[Exact, GradualNoise]:
@@ -240,4 +256,5 @@ class GradualExecutor:
             (exact,) = self.executor.engine.exact(self.plans[0], {})
         mechanisms = [plan.releases[0].mechanism for plan in self.plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
-        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise)
+        told = {step: values - exact.cells for step, values in self.told.items()}
+        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise, told)

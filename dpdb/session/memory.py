@@ -24,6 +24,7 @@ from dpdb.session.query_plans import (
     Plans,
     best_plans,
     former_key_of,
+    is_accurate,
     key_of,
     possible_plans,
 )
@@ -62,12 +63,19 @@ class Chosen:
 
     is_foreseen: bool = False
     """Whether the same query will be answered before, where that is only foreseen."""
+    goes_on: bool = False
+    """Whether the answer before is not as accurate as asked, and there are finer plans."""
+
+    @property
+    def repeats(self) -> Purchase | None:
+        """The answer before, if it is to be given again."""
+        return None if self.goes_on else self.before
 
     @property
     def is_free(self) -> bool:
         """Whether the answer was paid for, or follows from what was."""
         follows = self.plans[-1].follows and self.new_to_asker is None
-        return self.before is not None or self.is_foreseen or follows
+        return self.repeats is not None or self.is_foreseen or follows
 
     @property
     def explained(self) -> Plan:
@@ -132,9 +140,12 @@ class Memory:
 
         if at is not None and (kept := known[at]) is not None:
             plans = recalling(kept.remembered)[at]
-            before = kept.answering(plans[kept.purchase.step])
+            plan = plans[kept.purchase.step]
+            before = kept.answering(plan)
             if before is not None:
-                return Chosen(plans, keys[at], before)
+                finer, options = plan is not plans[-1], query.options
+                goes_on = finer and not is_accurate(plan, before.result.noisy.draws, options)
+                return Chosen(plans, keys[at], before, goes_on=goes_on)
         own = self._over(query)
         possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)
@@ -214,11 +225,17 @@ class Memory:
         self._look_up(plan.table, plan.where)
         return Shared(plan)
 
-    def keep(self, chosen: Chosen, purchase: Purchase, shared: Shared | None = None) -> bool:
+    def keep(
+        self,
+        chosen: Chosen,
+        purchase: Purchase,
+        shared: Shared | None = None,
+        in_steps: bool = False,
+    ) -> bool:
         """Remember a purchase and the groups that were drawn for it; no if it must not be shown.
 
         Where the ledger keeps releases, they are on the disk first. If others have kept more since
-        the plan was `shared`, nothing is kept.
+        the plan was `shared`, or since the step before, nothing is kept.
         """
         plan = chosen.plans[purchase.step]
         names = () if shared is None else shared.names()
@@ -226,10 +243,13 @@ class Memory:
         if self.store is not None:
             text = kept.text
             if text is not None:
-                after = None if shared is None else self._read.get(scope, 0)
-                if self.store.keep(scope, text, after) is None:
+                last = self._read.get(scope, 0)
+                number = self.store.keep(scope, text, last if in_steps or shared else None)
+                if number is None:
                     self._look_up(plan.table, plan.where)
                     return False
+                if in_steps:  # nobody else has kept anything before it
+                    self._read[scope] = number
             elif shared is not None and shared.steps:
                 raise InternalError("this answer cannot be kept, and so must not be shown")
         self._remember(scope, kept)
@@ -390,19 +410,25 @@ class Shelf:
         """As `purchases.Keeping` says."""
         return self.memory.alone(plan) if self.alone else self.memory.shared(plan)
 
-    def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
+    def keep(
+        self, purchase: Purchase, shared: Shared | None = None, in_steps: bool = False
+    ) -> bool:
         """As `purchases.Keeping` says."""
-        return self.memory.keep(self.chosen, purchase, shared)
+        return self.memory.keep(self.chosen, purchase, shared, in_steps)
 
     def bill(self, options: Options) -> Shared | None:
         """What is charged for the chosen plans; None where nothing is.
 
         For an answer with a relative error it is the last of its plans, by itself and on all rows:
-        the most that its steps take.
+        the most that its steps take. Of one that goes on, it is what the last adds to the answer
+        before.
         """
-        plan = self.chosen.plans[-1]
-        if plan.settled or self.chosen.is_free:
+        chosen, plan = self.chosen, self.chosen.plans[-1]
+        if plan.settled or chosen.is_free:
             return None
+        if chosen.before is not None:
+            told = chosen.plans[chosen.before.step].loss.epsilon
+            return Shared(plan, everywhere=True, told=told)
         if options.relative_error is not None:
             return Shared(plan, everywhere=True)
         return self.shared(plan)

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import BudgetExceeded, InternalError, paid_for
+from dpdb.errors import BudgetExceeded, paid_for
 from dpdb.ledger.protocol import FREE, Price
-from dpdb.plan.confidence import CONFIDENCE, at_once
 from dpdb.plan.plan import Plan
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
-from dpdb.privacy.gradual_release import enough
-from dpdb.privacy.mechanisms import Laplace
 from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
+from dpdb.session.query_plans import is_accurate
 from dpdb.session.shared_levels import Shared
 
 if TYPE_CHECKING:
@@ -48,8 +46,14 @@ class Keeping(Protocol):
         """What of a plan's releases somebody was told before."""
         ...
 
-    def keep(self, purchase: Purchase, shared: Shared | None = None) -> bool:
-        """Keep a purchase; no if others were quicker, so that it must be drawn again."""
+    def keep(
+        self, purchase: Purchase, shared: Shared | None = None, in_steps: bool = False
+    ) -> bool:
+        """Keep a purchase; no if others were quicker, so that it must be drawn again.
+
+        `in_steps` says that it goes on from what was kept before, and that the next goes on from
+        it.
+        """
         ...
 
 
@@ -64,21 +68,20 @@ def purchases(
     ledger: Ledger,
     open_executor: OpenExecutor,
     keeping: Keeping,
+    *,
+    before: Purchase | None = None,
 ) -> Iterator[Purchase]:
     """The answers to one query: one, or several of rising accuracy where an error is asked for.
 
-    Each is kept before it is given.
+    Each is kept before it is given. Those that are to be as accurate as asked go on from the one
+    `before`; there is none where that cannot be.
     """
     if options.relative_error is not None:
-        for purchase in _gradual_purchases(plans, options, ledger, open_executor):
-            # It is kept at once: a later step may fail, and this one is paid for all the same.
-            with paid_for():
-                keeping.keep(purchase)
-            yield purchase
+        yield from _gradual_purchases(plans, options, ledger, open_executor, keeping, before=before)
         return
     (plan,) = plans
     charged = shared = keeping.shared(plan)
-    receipt = shared.charge(ledger)
+    own, receipt = shared.own_loss, shared.charge(ledger)
     with paid_for():
         executor = open_executor()
         while True:
@@ -88,49 +91,60 @@ def purchases(
                 break
             # Others have released some of it in the meantime. What was drawn here is forgotten.
             shared = keeping.shared(plan)
-            _check_shown(shared, charged)
+            if not (shared.loss.is_at_most(receipt.loss) and shared.own_loss.is_at_most(own)):
+                # They have begun another series, of which the asker was shown nothing, or a draw
+                # from their level has a larger loss by itself. What was charged for is drawn.
+                shared = charged.as_they_are()
+                more, own_more = shared.loss.beyond(receipt.loss), shared.own_loss.beyond(own)
+                receipt += ledger.showing(own_more).charge(more, receipt.region, 0)
+                own += own_more
     yield purchase
 
 
-def _check_shown(shared: Shared, charged: Shared) -> None:
-    """Refuse to show the asker more than was charged for, now that others have released some of it.
-
-    They may have begun another series, of which the asker has seen nothing.
-    """
-    if not shared.own_loss.is_at_most(charged.own_loss):
-        raise InternalError(
-            "this answer would reveal more than was charged for, as another was released meanwhile",
-            hint="ask again",
-        )
-
-
 def _gradual_purchases(
-    plans: Sequence[Plan], options: Options, ledger: Ledger, open_executor: OpenExecutor
+    plans: Sequence[Plan],
+    options: Options,
+    ledger: Ledger,
+    open_executor: OpenExecutor,
+    keeping: Keeping,
+    *,
+    before: Purchase | None,
 ) -> Iterator[Purchase]:
     """The answers to plans of rising ε, up to the first that is as accurate as asked.
 
     Gradual release of Laplace noise [KHP17]: what has been paid in
     the end is the price of the last answer alone. How much that is depends on the noisy
     answers, and on nothing else: ex-post privacy [LNRWW17].
-    Each step is charged for before its answer is looked at.
+    Each step is charged for before its answer is looked at, and kept at once: a later step may
+    fail, and this one is paid for all the same. What was kept last is refined once. So where
+    another session has gone on from the same step, what was drawn here is forgotten.
     """
     gradual = receipt = None
-    for step, plan in enumerate(plans):
+    last = before
+    told = {} if before is None else {before.step: before.result.noisy.draws[0]}
+    first = 0 if before is None else before.step + 1
+    for step, plan in enumerate(plans[first:], first):
         loss = _loss_of_step(plans, step)
         try:
             with paid_for(charged=receipt is not None):
                 charged = ledger.charge(loss, plan.region, int(not step))
         except BudgetExceeded:
-            if receipt is None:
+            if step == 0:
                 raise
             return
         with paid_for():
             receipt = charged if receipt is None else receipt + charged
-            gradual = gradual or GradualExecutor(open_executor(), plans)
+            gradual = gradual or GradualExecutor(open_executor(), plans, told)
             result = gradual.execute(step, receipt)
-            reached = _is_accurate(plan, result, options)
+            reached = is_accurate(plan, result.noisy.draws, options)
             notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)
-        yield Purchase(result, receipt.price, notes, step)
+            purchase = Purchase(result, receipt.price, notes, step)
+            while not keeping.keep(purchase, in_steps=True):
+                if last is not None:
+                    yield replace(last, price=receipt.price)
+                    return
+        last = purchase
+        yield purchase
         if reached:
             return
 
@@ -145,13 +159,3 @@ def _loss_of_step(plans: Sequence[Plan], step: int) -> ComposedLoss:
     if not step:
         return replace(plans[-1].composed_loss, epsilon=plans[0].loss.epsilon)
     return replace(NO_LOSS, epsilon=plans[step].loss.epsilon - plans[step - 1].loss.epsilon)
-
-
-def _is_accurate(plan: Plan, result: NoisyResult, options: Options) -> bool:
-    """Whether the noise on every cell is within the relative error asked for."""
-    (release,), (draws,) = plan.releases, result.noisy.draws
-    assert isinstance(release.mechanism, Laplace)
-    assert options.relative_error is not None
-    confidence = at_once(float(options.confidence or CONFIDENCE), plan.competing_rows)
-    margin = release.mechanism.quantile(confidence)
-    return all(enough(value, margin, options.relative_error) for value in draws.tolist())

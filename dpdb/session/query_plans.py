@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from dpdb.errors import InvalidOption, TooLarge
 from dpdb.ledger.plan_text import former_key
@@ -28,11 +29,14 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 from dpdb.policy.records import changed
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.gradual_release import levels
+from dpdb.privacy.gradual_release import enough, levels
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
 
 _ROUNDED = 1 + Fraction(1, 2**20)
 """More than ε can be rounded up by where it is converted from ρ."""
@@ -193,3 +197,13 @@ def _confidence(planned: Plan, options: Options) -> float | None:
     if options.relative_error is None:
         return None
     return at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
+
+
+def is_accurate(plan: Plan, values: Draws, options: Options) -> bool:
+    """Whether the noise on every cell is within the relative error asked for."""
+    (release,), (cells,), confidence = plan.releases, values, _confidence(plan, options)
+    assert isinstance(release.mechanism, Laplace)
+    assert options.relative_error is not None
+    assert confidence is not None
+    margin = release.mechanism.quantile(confidence)
+    return all(enough(value, margin, options.relative_error) for value in cells.tolist())

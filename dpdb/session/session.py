@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -275,15 +276,21 @@ class Session:
         plans = chosen.plans
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
-        if chosen.before is not None:
-            return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
+        if chosen.repeats is not None:
+            return self._answer(text, plans[chosen.repeats.step], chosen.repeats, repeat=True)
         known = self._memory.draws(plans[-1])
         if chosen.is_free:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
         shelf = self._shelf(chosen)
         self._gate.check()
-        *_, purchase = purchases(plans, options, ledger, lambda: self._executor(known), shelf)
+        steps = purchases(
+            plans, options, ledger, lambda: self._executor(known), shelf, before=chosen.before
+        )
+        bought = deque(steps, maxlen=1)
+        if not bought and chosen.before is not None:  # nothing is left for another step
+            return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
+        (purchase,) = bought
         with paid_for():
             released_answers.keep(query, chosen, purchase, self._memory)
             return self._answer(text, plans[purchase.step], purchase)

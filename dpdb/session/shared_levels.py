@@ -66,10 +66,14 @@ class Shared:
     """The loss of groups that it recalls, and that were told to others alone."""
     everywhere: bool = False
     """Whether the loss is taken to be on all rows, wherever it is."""
+    told: Fraction = Fraction(0)
+    """The ε of a coarser view of the same noise that the asker was told, and that it refines."""
 
     @property
     def loss(self) -> ComposedLoss:
         """What the plan adds to what everybody was told."""
+        if self.told:
+            return replace(NO_LOSS, epsilon=self.plan.loss.epsilon - self.told)
         told = {index: series.epsilon for index, (series, _) in self.steps.items()}
         return further_loss(self.plan, told)
 
@@ -80,6 +84,17 @@ class Shared:
         drawn = further_loss(self.plan, {index: before for index, before in told.items() if before})
         return drawn + ComposedLoss.of(self.new_to_asker)
 
+    def as_they_are(self) -> Shared:
+        """The same levels of the same series, of which others may have drawn some meanwhile.
+
+        A level that can no longer be drawn exactly begins a series of its own.
+        """
+        steps = (
+            (index, series, step_to(step.wanted, series.levels))
+            for index, (series, step) in self.steps.items()
+        )
+        return replace(self, steps={i: (series, step) for i, series, step in steps if step})
+
     @property
     def region(self) -> Region | None:
         """The rows that the loss is on; None where there is no loss."""
@@ -88,7 +103,7 @@ class Shared:
     @property
     def queries(self) -> int:
         """How many queries it counts for: none where all of it was told before."""
-        return int(not self._was_told or self.loss != NO_LOSS)
+        return int(not self.told and (not self._was_told or self.loss != NO_LOSS))
 
     @property
     def _was_told(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +16,7 @@ from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.errors import BudgetExceeded, InternalError
+from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.ledger import plan_text
 from dpdb.ledger.entries import Charge
@@ -24,7 +26,7 @@ from dpdb.policy.reader import read_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import custodian
+from dpdb.session import custodian, purchases
 from dpdb.session.memory import Memory
 from dpdb.session.session import Session
 from tests.support.lasting import book_of, opened_shop, verify
@@ -361,27 +363,118 @@ def test_who_comes_second_is_told_what_the_first_was(
     assert len([*book_of(shop).walk_kept(key(shop))]) == 2
 
 
-def test_what_comes_of_another_series_meanwhile_is_not_shown_unpaid(
-    shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Alice pays for what she has not yet seen of one series; a level of another is all new."""
-    asked(shop, "alice", 1, COUNT)
+def while_it_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, first: Callable[[], object], then: Callable[[], object]
+) -> Any:
+    """What `then` gives, where the other's `first` is answered just before it is kept."""
     keep = Memory.keep
 
     def late(memory: Memory, *arguments: Any) -> bool:
         monkeypatch.setattr(Memory, "keep", keep)
+        first()
+        return keep(memory, *arguments)
+
+    monkeypatch.setattr(Memory, "keep", late)
+    return then()
+
+
+def test_what_comes_of_another_series_meanwhile_is_not_shown_unpaid(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alice pays for what she has not yet seen of one series, and is told a level of that one."""
+    asked(shop, "alice", 1, COUNT)
+
+    def theirs() -> None:
         fresh = session(shop, "bob")
         fresh.execute("SET repeats = 'fresh'")
         fresh.execute("SET epsilon = 3")
         fresh.execute(f"SELECT {COUNT}")
-        return keep(memory, *arguments)
 
-    monkeypatch.setattr(Memory, "keep", late)
     own_session = session(shop, "alice")
     own_session.execute("SET epsilon = 2")
-    with pytest.raises(InternalError, match="would reveal more"):
-        own_session.execute(f"SELECT {COUNT}")
-    assert own(shop, "alice") == 2
+    mine = while_it_is_drawn(monkeypatch, theirs, lambda: own_session.execute(f"SELECT {COUNT}"))
+    assert mine.cost.epsilon == 1
+    assert (own(shop, "alice"), own(shop, "bob"), spent(shop)) == (2, 3, 5)
+
+
+@pytest.mark.parametrize("composition", ["pure", "zcdp"])
+@pytest.mark.parametrize("others", [2, 3, Fraction(7, 2), 4, 5])
+def test_who_refines_at_the_same_time_as_another_is_told_what_was_paid_for(
+    composition: str, others: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bob's level is kept while Alice's is being drawn, from the level before both.
+
+    What hers then loses by itself is larger: the rest is charged for, which has no ε.
+    """
+    policy = POLICY.replace("queries = 200", f'queries = 200\ncomposition = "{composition}"')
+    with opened_shop(policy, ROWS) as shop:
+        asked(shop, "bob", 1, COUNT)
+        mine = while_it_is_drawn(
+            monkeypatch,
+            lambda: asked(shop, "bob", others, COUNT),
+            lambda: asked(shop, "alice", 4, COUNT),
+        )
+        assert len(mine.rows) == 1
+        charges = [
+            e.entry.event for e in verify(book_of(shop)) if isinstance(e.entry.event, Charge)
+        ]
+        assert sum(charge.loss.epsilon for charge in charges) == 4 - 1 + others
+        assert own(shop, "alice") == 4
+        paid = reduce(add, (charge.loss for charge in charges), NO_LOSS)
+        steps = [pure(1), pure(1 + others), *([pure(4 + others)] if others < 4 else [pure(5)])]
+        assert reduce(add, map(ComposedLoss.of, steps)).rho <= paid.rho
+        assert asked(shop, "alice", 4, COUNT).rows == mine.rows
+
+
+def stopped_in_the_fourth_step(shop: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+
+    def accurate(*arguments: Any) -> bool:
+        calls.append(arguments)
+        if len(calls) == 4:
+            raise MemoryError
+        return False
+
+    with monkeypatch.context() as patched:
+        patched.setattr(purchases, "is_accurate", accurate)
+        with pytest.raises(DpdbError):
+            session(shop, "alice").execute(text)
+
+
+def test_steps_towards_an_error_that_stopped_go_on(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fourth of eight steps was charged for and not told; those before it are not paid again."""
+    full = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, relative_error = 0.02) {COUNT}"
+    stopped_in_the_fourth_step(shop, full, monkeypatch)
+    assert spent(shop) == Fraction(1, 16)
+    own_session = session(shop, "alice")
+    assert own_session.price(full).epsilon == 1 - Fraction(1, 32)
+    told = own_session.execute(full)
+    # 150 rows are known to 2 % with no ε up to 1.
+    assert (told.repeat, told.cost.epsilon, told.cost.queries) == (False, 1 - Fraction(1, 32), 0)
+    assert spent(shop) == 1 + Fraction(1, 32)
+    again = session(shop, "alice").execute(full)
+    assert (again.repeat, again.rows) == (True, told.rows)
+
+
+def test_two_that_go_on_from_one_step_are_told_one_chain(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two refinements of one noise would tell more than both were charged for."""
+    full = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, relative_error = 0.02) {COUNT}"
+    stopped_in_the_fourth_step(shop, full, monkeypatch)
+    others: list[Any] = []
+    first, second = session(shop, "alice"), session(shop, "alice")
+    mine = while_it_is_drawn(
+        monkeypatch,
+        lambda: others.append(second.execute(full)),
+        lambda: first.execute(full),
+    )
+    assert not others[0].repeat
+    # It is told the step before at what it paid; what was drawn here is forgotten.
+    assert (mine.cost.epsilon, len(mine.rows)) == (Fraction(1, 32), 1)
+    assert first.execute(full).rows == second.execute(full).rows == others[0].rows
 
 
 def without_limits(shop: Path) -> Path:

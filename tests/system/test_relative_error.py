@@ -294,8 +294,8 @@ def test_a_first_step_that_is_not_covered_is_refused() -> None:
 
 
 def test_what_a_step_does_not_survive_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C after the second step was debited: the first one's answer is still there."""
-    within, calls = purchases._is_accurate, []
+    """Ctrl-C after the second step was debited: the same question goes on after the first one."""
+    within, calls = purchases.is_accurate, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -303,14 +303,17 @@ def test_what_a_step_does_not_survive_is_paid_for(monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
         return within(*arguments)
 
-    monkeypatch.setattr(purchases, "_is_accurate", interrupted)
+    monkeypatch.setattr(purchases, "is_accurate", interrupted)
     session = opened(rows(10), noise=SystemNoise(Random(6).randbytes))
     with pytest.raises(KeyboardInterrupt):
         session.execute(asking("relative_error = 0.1"))
     assert session.balance.epsilon_left == 1 - Fraction(1, 640)
     answer = session.execute(asking("relative_error = 0.1"))
-    assert answer.repeat
-    assert [drawn.scale for drawn in answer.releases] == [1280]
+    assert not answer.repeat
+    assert [drawn.scale for drawn in answer.releases] == [10]
+    assert answer.cost.epsilon == Fraction(1, 10) - Fraction(1, 1280)
+    assert session.balance.epsilon_left == 1 - Fraction(1, 640) - answer.cost.epsilon
+    assert session.execute(asking("relative_error = 0.1")).repeat
 
 
 def test_filters_that_exclude_each_other_cost_no_more_than_is_explained() -> None:

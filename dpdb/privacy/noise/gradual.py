@@ -11,8 +11,9 @@ the loss is that of the last step: ex-post privacy ([LNRWW17]).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dpdb.privacy.mechanisms import MAX_SCALE
@@ -30,12 +31,19 @@ class GradualNoise:
 
     It is drawn on demand and kept, so nothing is drawn finer than what was asked for, and a step
     that is asked for again is the same noise. The scales are whole parts of the first, by which a
-    source of noise rounds all of them in proportion.
+    source of noise rounds all of them in proportion. It goes on from noise that was `told`, if any
+    was: that of the last step, by its number.
 
     Raises ValueError for other scales, and for a scale over `MAX_SCALE`.
     """
 
-    def __init__(self, scales: Sequence[Fraction], size: int, noise: Noise):
+    def __init__(
+        self,
+        scales: Sequence[Fraction],
+        size: int,
+        noise: Noise,
+        told: Mapping[int, npt.NDArray[np.int64]] = MappingProxyType({}),
+    ):
         self._unit, self._size, self._noise = scales[0], size, noise
         parts = [self._unit / scale for scale in scales]
         if self._unit > MAX_SCALE:
@@ -43,17 +51,16 @@ class GradualNoise:
         if any(part.denominator > 1 for part in parts):
             raise ValueError("the scales of gradual noise must be whole parts of the first")
         self._rates = [int(part) for part in parts]
-        self._drawn: list[npt.NDArray[np.int64]] = []
+        self._drawn = dict(told)
 
     def at(self, step: int) -> npt.NDArray[np.int64]:
         """The noise of one of the steps; those before it are drawn first."""
-        while len(self._drawn) <= step:
-            self._drawn.append(self._next())
+        for each in range(max(self._drawn, default=-1) + 1, step + 1):
+            self._drawn[each] = self._next(each)
         return self._drawn[step]
 
-    def _next(self) -> npt.NDArray[np.int64]:
-        step = len(self._drawn)
+    def _next(self, step: int) -> npt.NDArray[np.int64]:
         if not step:
             return self._noise.laplace(self._unit, self._size)
         rates = self._rates[step - 1], self._rates[step]
-        return refine(self._drawn[-1], self._unit, rates, self._noise)
+        return refine(self._drawn[step - 1], self._unit, rates, self._noise)
