@@ -14,6 +14,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Source
 from dpdb.plan.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Ranks, Total
+from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column
 
 NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
@@ -85,3 +86,15 @@ def _ends(column: Column) -> str:
     assert column.bounds is not None
     low, high = (plain_value(bound, column.kind) for bound in column.bounds)
     return f"{low} … {high}"
+
+
+def work_notes(planned: Plan) -> Iterator[str]:
+    """What the rows of one unit can add to the work of a statement, where that is not little."""
+    work, unit = planned.work, planned.work.unit
+    if work.largest is not None and work.largest.made > FEW_ROWS:
+        yield f"one {unit} can have {work.largest.made} rows in {work.largest.name}"
+    if work.dearest is not None and work.seconds > LITTLE_TIME:
+        yield (
+            f"the rows of one {unit} can take {milliseconds(work.seconds)} ms,"
+            f" {milliseconds(work.dearest.seconds)} of them in {work.dearest.name}"
+        )

@@ -78,6 +78,15 @@ class PerUnit(Table):
         """The columns of the aggregates."""
         return self.columns[len(self.keys) :]
 
+    @property
+    def rows_held(self) -> int:
+        """The most rows of a unit: as many as are grouped, or combinations of the keys."""
+        assert self.source is not None
+        others = [column for column in self.key_columns if column.name != self.unit]
+        most = _most(self.source.rows_held, others, self.chain)
+        # Where the key that names the unit can be NULL, its rows make twice as many groups.
+        return most if self.names_every_unit else min(self.source.rows_held, 2 * most)
+
 
 def per_unit(
     source: Source,

@@ -22,6 +22,7 @@ from dpdb.plan.regions import Region, region
 from dpdb.plan.relations import Joined, Source
 from dpdb.plan.single_values import stored_columns
 from dpdb.plan.statistics import Histogram, Joint, KeyUnits, Part, Statistic, filters_of
+from dpdb.plan.unit_work import NO_WORK, UnitWork
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
@@ -144,6 +145,13 @@ class Plan:
     """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
     found: FoundKeys | None = None
     """The keys whose values are found in the data, if there are any."""
+    work: UnitWork = NO_WORK
+    """What one unit can add to the work of it and its subqueries."""
+
+    @property
+    def unit_seconds(self) -> float:
+        """The most time that the rows of one unit can add, those of subqueries included."""
+        return self.work.seconds
 
     @property
     def recalled(self) -> int:

@@ -30,6 +30,7 @@ from dpdb.plan.query import Query
 from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.ranges import Environment
 from dpdb.plan.sharing import Sharing, sharing
+from dpdb.plan.unit_work import work_of
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -213,4 +214,5 @@ def _without_releases(
         sample_key=policy.sample_key,
         derived=query.derived if isinstance(query, DerivedQuery) else None,
         found=_found(query),
+        work=work_of(query),
     )

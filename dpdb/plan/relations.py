@@ -145,6 +145,11 @@ def scans(relation: Relation) -> Iterator[Scan]:
             yield lookup.right
 
 
+def nodes(relation: Relation) -> int:
+    """The number of joins and lookups."""
+    return 0 if isinstance(relation, Scan) else 1 + nodes(relation.left)
+
+
 def is_full(relation: Relation) -> bool:
     """Whether there is a FULL JOIN in a relation, of which no one table has all owners."""
     match relation:
@@ -168,6 +173,24 @@ def columns_joined_on(relation: Relation) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
+class NodeRows:
+    """How many rows of one unit a join or a lookup makes, whatever rows the unit has."""
+
+    rows: int
+    """The most that it yields."""
+    made: int
+    """The most that exist while it is worked out: rows of both sides, or pairs of them."""
+    unlimited: bool = False
+    """Whether it pairs private rows, and no key limits how many of them meet."""
+    by_value: bool = False
+    """Whether rows that meet are equal in more than whose they are."""
+    looks_up: bool = False
+    """Whether it is a lookup, which makes no rows."""
+    alike: int | None = None
+    """The most rows of a unit, equal in what is joined on, that enter on the right side."""
+
+
+@dataclass(frozen=True)
 class Joined:
     """A relation of several tables as a query reads it: like a table with a unit and a cap."""
 
@@ -186,6 +209,30 @@ class Joined:
     """The most public rows that a row of a private table, or of the first one, is joined with."""
     unmatched: str | None = field(default=None, compare=False)
     """The public table of which rows without a match are left out, if a LEFT JOIN has them."""
+    steps: tuple[NodeRows, ...] = ()
+    """The joins and lookups, from the innermost on."""
+
+    def node(self, scan: Scan) -> Join | Mark | None:
+        """The join or lookup whose right side is a scan; None of the first one."""
+        relation = self.relation
+        while not isinstance(relation, Scan):
+            right = relation.right if isinstance(relation, Join) else relation.lookup.right
+            if right.leaf == scan.leaf:
+                return relation
+            relation = relation.left
+        return None
+
+    def step(self, node: Join | Mark) -> NodeRows:
+        """What is known of a join or lookup within the relation."""
+        return self.steps[nodes(node) - 1]
+
+    @property
+    def rows_held(self) -> int:
+        """The most rows of one unit that the relation has; 0 where all are public."""
+        if self.steps:
+            return self.steps[-1].rows
+        (scan,) = scans(self.relation)
+        return 0 if scan.table.public else scan.table.rows_held
 
     @property
     def public(self) -> bool:

@@ -56,6 +56,11 @@ class RowUnion(Table):
         return self.unit_word
 
     @property
+    def rows_held(self) -> int:
+        """The most rows of a unit: those of all parts."""
+        return sum(part.source.rows_held for part in self.parts)
+
+    @property
     def names_every_unit(self) -> bool:
         at = next(at for at, column in enumerate(self.columns) if column.name == self.unit)
         return all(_names_unit(part, at, always=True) for part in self.parts)

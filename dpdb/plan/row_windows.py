@@ -45,6 +45,12 @@ class WindowedRows(Table):
         return self.rows.unit_in_words
 
     @property
+    def rows_held(self) -> int:
+        """The most rows of a unit."""
+        assert self.rows is not None
+        return self.rows.rows_held
+
+    @property
     def names_every_unit(self) -> bool:
         assert self.rows is not None
         return self.rows.names_every_unit

@@ -1,13 +1,27 @@
 """Whose the rows of a relation are, and how many of them one unit can have.
 
-A cap on the rows of each unit makes every relation safe, whatever is joined below it. What is
-worked out here says how high the cap need be, so that it cuts off little: it serves accuracy, and
-no privacy rests on it.
+**Theorem.** Let each scan of a table t yield at most H(t) = `rows_held` rows of any unit. Then for
+all databases D, units u and relations N over these scans, |N(D_u)| ≤ `rows`(N), and while N is
+worked out no more than `made`(N) rows, or pairs of rows, of u exist at a time. So two databases
+that differ in one unit differ in every intermediate table by at most that many rows.
+
+*Proof*, by induction over N, where l and r are the numbers for both sides. `relations` are
+unit-wise: a row of u in N comes from rows of u, and public rows, below. A scan has H(t). A public
+row set has none of u; a row of the left side meets at most f of them, the most public rows that
+share a value in the equated columns, or 1 if those hold a key. Private rows meet rows of the same
+unit: at most l·r pairs; at most l where the equated columns hold a key of the right side, as then
+each left row meets at most one, and at most r where they hold one of the left side. Keys are
+checked when tables are read, and NULL equals nothing. An outer join adds rows without a match, at
+most l, and under FULL at most r. EXISTS, IN and what is attached keep the rows of the left side;
+conditions on pairs are tried on as many pairs as an INNER join has. ∎
+
+Where no key limits the pairs, fewer rows enter, chosen by a keyed hash of the row: see `_Limits`.
+A cap on the rows that count is below all this, and serves accuracy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
@@ -15,14 +29,14 @@ from itertools import product
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Call, ColumnRef, Expr
 from dpdb.plan.facts import Facts
-from dpdb.plan.relations import Equality, Join, JoinKind, Mark, Relation, Scan
+from dpdb.plan.relations import Equality, Join, JoinKind, Mark, NodeRows, Relation, Scan
 from dpdb.policy.catalog import Column, Policy, Reference, Table
 
 MAX_FAN_OUT = 10_000
 """The most public rows that one row may be joined with."""
 
-MAX_PAIRS = 1_000_000
-"""The most combinations of its rows that a unit can have where no key limits them."""
+MAX_PAIRS = 15_000
+"""The most pairs of its rows that a unit can have in a join that no key limits."""
 
 
 class Owner(StrEnum):
@@ -56,34 +70,25 @@ class Shape:
     """What is known of a relation."""
 
     owner: Owner
-    sure: int | None
-    """The most rows that any unit has; None where nothing limits them."""
+    sure: int
+    """The most rows that any unit has; 0 where all rows are public."""
     nominal: int
     """How many rows of a unit count unless a query asks for fewer."""
     arithmetic: str
     keys: frozenset[Key]
     names: Mapping[str, Name]
     """What columns name, by their names in the relation."""
-    unlimited_pairs: int = 0
-    """How many joins of private rows pair each with many of the other side."""
     fan_out: int = 1
     """The most public rows that a private row, or a pair of them, is joined with."""
+    entering: int | None = None
+    """The most rows of a unit that each table brings in; None where none is left out so."""
+    steps: tuple[NodeRows, ...] = ()
+    """The joins and lookups, from the innermost on."""
 
     @property
     def cap(self) -> int:
         """The most rows of a unit that count."""
-        return self.nominal if self.sure is None else min(self.sure, self.nominal)
-
-    @property
-    def entering(self) -> int | None:
-        """The most rows of a unit that each table brings in; None where keys limit their pairs.
-
-        Then no unit has more than MAX_PAIRS combinations, whatever rows it has.
-        """
-        tables = self.unlimited_pairs + 1
-        if tables == 1:
-            return None
-        return max(n for n in range(1, 1001) if n**tables <= MAX_PAIRS)
+        return self.nominal if self.owner is Owner.PUBLIC else min(self.sure, self.nominal)
 
     def named_by(self, expression: Expr) -> Name | None:
         """What the values of an expression name; None where they name nothing."""
@@ -96,18 +101,55 @@ class Shape:
         return None
 
 
+@dataclass(frozen=True)
+class _Limits:
+    """How many rows of a unit enter joins of private tables that no key limits.
+
+    Where rows that meet are equal in something beside whose they are, such as `a.oid = b.oid`,
+    few of them share it: then each join takes so many alike that no unit has more than MAX_PAIRS
+    pairs. Otherwise each of n tables brings in so many rows that their n-th power is not more.
+    """
+
+    entering: int | None = None
+    """The most rows of a unit that each table brings in."""
+    by_value: int | None = None
+    """The number of joins that take few rows that are alike; lookups are not among them."""
+
+    @staticmethod
+    def of(steps: Sequence[NodeRows]) -> _Limits:
+        """The limits for these joins and lookups, worked out without any."""
+        paired = [step for step in steps if step.unlimited]
+        joins = [step for step in paired if not step.looks_up]
+        if all(step.made <= MAX_PAIRS for step in paired):
+            return _Limits()
+        if all(step.by_value for step in paired):
+            return _Limits(by_value=len(joins))
+        # Lookups make no rows, so that they do not multiply each other.
+        tables = 1 + len(joins) + (len(paired) > len(joins))
+        return _Limits(_root(MAX_PAIRS, tables))
+
+    def alike(self, left: Shape, *, by_value: bool, looks_up: bool) -> int | None:
+        """The most rows of a unit that are alike which enter the next join, beside these."""
+        if self.by_value is None or not by_value:
+            return None
+        before = sum(step.unlimited and not step.looks_up for step in left.steps)
+        joins = 1 if looks_up else self.by_value - before
+        return max(1, _root(MAX_PAIRS // max(left.sure, 1), joins))
+
+
+def _root(number: int, degree: int) -> int:
+    """The greatest whole number whose power is not more."""
+    root: int = round(number ** (1 / degree))
+    return root if pow(root, degree) <= number else root - 1
+
+
 def shape(relation: Relation, policy: Policy, facts: Facts) -> Shape:
     """The shape of a relation; raises Unsupported where public rows fan out too far."""
-    match relation:
-        case Scan():
-            return _scanned(relation, policy)
-        case Mark():
-            return _marked(relation, policy, facts)
-        case Join(right=Scan(table=Table(public=True))):
-            return _beside_public(relation, shape(relation.left, policy, facts), facts)
-        case Join():
-            left, right = shape(relation.left, policy, facts), _scanned(relation.right, policy)
-            return _of_one_unit(relation, left, right)
+    ample = _Shapes(policy, facts, _Limits()).of(relation)
+    limits = _Limits.of(ample.steps)
+    if limits == _Limits():
+        return ample
+    return replace(_Shapes(policy, facts, limits).of(relation), entering=limits.entering)
 
 
 def names_of(scan: Scan, policy: Policy) -> Mapping[str, Name]:
@@ -123,14 +165,17 @@ def _scanned(scan: Scan, policy: Policy) -> Shape:
         if (name := name_of(column, table, policy)) is not None
     }
     key = frozenset(scan.name(c) for c in table.columns if c.name in table.key)
-    keys = frozenset([_within_unit(key, names)] if key else [])
     if table.public:
-        return Shape(Owner.PUBLIC, None, 1, "", keys, names)
+        return Shape(Owner.PUBLIC, 0, 1, "", frozenset([key] if key else []), names)
     if table.unit is None:
-        return Shape(Owner.ROW, 1, 1, "1", keys, names)
-    sure = 1 if frozenset() in keys else None
-    cap = table.rows_per_unit if sure is None else 1
-    return Shape(Owner.UNIT, sure, cap, str(cap), keys, names)
+        return Shape(Owner.ROW, 1, 1, "1", frozenset([key] if key else []), names)
+    # What the policy says to name the unit, too, may differ from row to row of it.
+    constant = table.chain is None and bool(table.unit) and table.names_every_unit
+    own = {scan.name(c) for c in table.columns if constant and c.name == table.unit}
+    keys = frozenset([key - own] if key else [])
+    one = frozenset() in keys
+    cap = 1 if one else table.rows_per_unit
+    return Shape(Owner.UNIT, 1 if one else table.rows_held, cap, str(cap), keys, names)
 
 
 def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
@@ -151,11 +196,6 @@ def _referred(reference: Reference, policy: Policy) -> Name:
     return Name(reference.table, reference.column)
 
 
-def _within_unit(key: Key, names: Mapping[str, Name]) -> Key:
-    """The columns of a key that tell rows of one unit apart."""
-    return frozenset(name for name in key if names.get(name) != THE_UNIT)
-
-
 def equated(on: Iterable[Equality], side: int) -> frozenset[str]:
     """The names of the plain columns of one side, 0 or 1, that a join equates."""
     sides = (pair[side] for pair in on)
@@ -166,41 +206,128 @@ def _has_key(keys: Iterable[Key], columns: frozenset[str]) -> bool:
     return any(key <= columns for key in keys)
 
 
-def _beside_public(join: Join, left: Shape, facts: Facts) -> Shape:
-    """Each row of the result is a function of one private row and of public rows."""
-    scan, columns = join.right, equated(join.on, 1)
-    public = _scanned(scan, Policy((scan.table,)))
-    fan_out = 1
-    if not _has_key(public.keys, columns):
-        fan_out = max(1, _fan_out(scan, columns, facts))
-    keys = left.keys if fan_out == 1 else _pairs(left.keys, public.keys)
-    most = left.fan_out * fan_out
-    _check_fan_out(most, scan)
-    sure = None if left.sure is None else left.sure * fan_out
-    arithmetic = left.arithmetic if fan_out == 1 else f"{left.arithmetic} × {fan_out}"
-    return replace(
-        left,
-        sure=sure,
-        nominal=left.nominal * fan_out,
-        arithmetic=arithmetic,
-        keys=keys,
-        fan_out=most,
-    )
+@dataclass(frozen=True)
+class _Shapes:
+    """Works out shapes, where so many rows of a unit enter joins."""
 
+    policy: Policy
+    facts: Facts
+    limits: _Limits
 
-def _marked(mark: Mark, policy: Policy, facts: Facts) -> Shape:
-    """The rows of the left side; a condition on pairs of rows has them all looked at."""
-    left, lookup = shape(mark.left, policy, facts), mark.lookup
-    if lookup.pair_condition is None:
-        return left
-    right, columns = _scanned(lookup.right, policy), equated(lookup.on, 1)
-    unique = _has_key(right.keys, columns)
-    if not lookup.right.table.public:
-        unique = unique or _has_key(left.keys, equated(lookup.on, 0))
-        return replace(left, unlimited_pairs=left.unlimited_pairs + (not unique))
-    if not unique:
-        _check_fan_out(left.fan_out * _fan_out(lookup.right, columns, facts), lookup.right)
-    return left
+    def of(self, relation: Relation) -> Shape:
+        """The shape of a relation."""
+        match relation:
+            case Scan():
+                return self._entering(relation)
+            case Mark():
+                return self._marked(relation)
+            case Join(right=Scan(table=Table(public=True))):
+                return self._beside_public(relation, self.of(relation.left))
+            case Join():
+                return self._of_one_unit(relation)
+
+    def _entering(self, scan: Scan) -> Shape:
+        shape = _scanned(scan, self.policy)
+        if self.limits.entering is None:
+            return shape
+        return replace(shape, sure=min(shape.sure, self.limits.entering))
+
+    def _beside_public(self, join: Join, left: Shape) -> Shape:
+        """Each row of the result is a function of one private row and of public rows."""
+        scan, columns = join.right, equated(join.on, 1)
+        public = _scanned(scan, Policy((scan.table,)))
+        fan_out = 1
+        if not _has_key(public.keys, columns):
+            fan_out = max(1, self._fan_out(scan, columns))
+        keys = left.keys if fan_out == 1 else _pairs(left.keys, public.keys)
+        most = left.fan_out * fan_out
+        _check_fan_out(most, scan)
+        rows = left.sure * fan_out
+        arithmetic = left.arithmetic if fan_out == 1 else f"{left.arithmetic} × {fan_out}"
+        return replace(
+            left,
+            sure=rows,
+            nominal=left.nominal * fan_out,
+            arithmetic=arithmetic,
+            keys=keys,
+            fan_out=most,
+            steps=(*left.steps, NodeRows(rows, rows)),
+        )
+
+    def _marked(self, mark: Mark) -> Shape:
+        """The rows of the left side; a condition on pairs of rows has them all looked at."""
+        left, lookup = self.of(mark.left), mark.lookup
+        right, columns = self._entering(lookup.right), equated(lookup.on, 1)
+        step = NodeRows(left.sure, left.sure + right.sure, looks_up=True)
+        if lookup.pair_condition is None:
+            return replace(left, steps=(*left.steps, step))
+        unique_right = _has_key(right.keys, columns)
+        if lookup.right.table.public:
+            if not unique_right:
+                fan_out = self._fan_out(lookup.right, columns)
+                _check_fan_out(left.fan_out * fan_out, lookup.right)
+                step = replace(step, made=left.sure * max(1, fan_out))
+            return replace(left, steps=(*left.steps, step))
+        unique_left = _has_key(left.keys, equated(lookup.on, 0))
+        step = self._pairing(left, right, lookup.on, unique_left or unique_right, looks_up=True)
+        entering = right.sure if step.alike is None else step.alike
+        most, _ = _most(JoinKind.INNER, left.sure, entering, unique_left, unique_right)
+        made = max(most, left.sure + right.sure)
+        return replace(left, steps=(*left.steps, replace(step, rows=left.sure, made=made)))
+
+    def _pairing(
+        self, left: Shape, right: Shape, on: Sequence[Equality], unique: bool, *, looks_up: bool
+    ) -> NodeRows:
+        """The step that pairs private rows, without their numbers."""
+        if unique:
+            return NodeRows(0, 0, looks_up=looks_up)
+        named = ((left.named_by(one), right.named_by(other)) for one, other in on)
+        by_value = any(names != (THE_UNIT, THE_UNIT) for names in named)
+        alike = self.limits.alike(left, by_value=by_value, looks_up=looks_up)
+        alike = None if alike is None or right.sure <= alike else alike
+        return NodeRows(0, 0, True, by_value, looks_up, alike)
+
+    def _fan_out(self, scan: Scan, columns: frozenset[str]) -> int:
+        """The most rows of a public table that one row can meet."""
+        equal = tuple(c.name for c in scan.table.columns if scan.name(c) in columns)
+        declared = [most for name, most in scan.table.at_most if name in equal]
+        return min(declared) if declared else self.facts.fan_out(scan.table, equal)
+
+    def _of_one_unit(self, join: Join) -> Shape:
+        """Of each unit the join of its own rows."""
+        left, right = self.of(join.left), self._entering(join.right)
+        unique_right = _has_key(right.keys, equated(join.on, 1))
+        unique_left = _has_key(left.keys, equated(join.on, 0))
+        most, arithmetic = _most(join.kind, left.nominal, right.nominal, unique_left, unique_right)
+        if "×" in arithmetic and left.nominal == 1:
+            arithmetic = right.arithmetic
+        elif "×" in arithmetic:
+            arithmetic = f"{left.arithmetic} × {right.arithmetic}"
+        step = self._pairing(left, right, join.on, unique_left or unique_right, looks_up=False)
+        entering = right.sure if step.alike is None else step.alike
+        sure, _ = _most(join.kind, left.sure, entering, unique_left, unique_right)
+        if join.kind is JoinKind.FULL:  # Of rows that are alike some are left out for good.
+            sure += right.sure - entering
+        keys = _pairs(left.keys, right.keys)
+        if join.kind is JoinKind.FULL:
+            keys = frozenset()
+        elif unique_right:
+            keys = left.keys
+        elif unique_left and join.kind is JoinKind.INNER:
+            keys = right.keys
+        if sure < most:
+            arithmetic = str(sure)
+        made = max(sure, left.sure + right.sure)
+        return Shape(
+            left.owner,
+            sure,
+            most,
+            arithmetic,
+            keys,
+            {**left.names, **right.names},
+            left.fan_out,
+            steps=(*left.steps, replace(step, rows=sure, made=made)),
+        )
 
 
 def _check_fan_out(most: int, scan: Scan) -> None:
@@ -209,41 +336,6 @@ def _check_fan_out(most: int, scan: Scan) -> None:
             f"a row can meet {most} rows of {scan}",
             hint=f"join on a key of {scan}, or declare at_most for its columns in the policy",
         )
-
-
-def _fan_out(scan: Scan, columns: frozenset[str], facts: Facts) -> int:
-    """The most rows of a public table that one row can meet."""
-    equal = tuple(c.name for c in scan.table.columns if scan.name(c) in columns)
-    declared = [most for name, most in scan.table.at_most if name in equal]
-    return min(declared) if declared else facts.fan_out(scan.table, equal)
-
-
-def _of_one_unit(join: Join, left: Shape, right: Shape) -> Shape:
-    """Of each unit the join of its own rows."""
-    unique_right = _has_key(right.keys, equated(join.on, 1))
-    unique_left = _has_key(left.keys, equated(join.on, 0))
-    most, arithmetic = _most(join.kind, left.nominal, right.nominal, unique_left, unique_right)
-    if "×" in arithmetic and left.nominal == 1:
-        arithmetic = right.arithmetic
-    elif "×" in arithmetic:
-        arithmetic = f"{left.arithmetic} × {right.arithmetic}"
-    sure = None
-    if left.sure is not None and right.sure is not None:
-        sure, _ = _most(join.kind, left.sure, right.sure, unique_left, unique_right)
-    elif left.sure is not None and unique_right and join.kind is not JoinKind.FULL:
-        sure = left.sure
-    elif right.sure is not None and unique_left and join.kind is JoinKind.INNER:
-        sure = right.sure
-    keys = _pairs(left.keys, right.keys)
-    if join.kind is JoinKind.FULL:
-        keys = frozenset()
-    elif unique_right:
-        keys = left.keys
-    elif unique_left and join.kind is JoinKind.INNER:
-        keys = right.keys
-    names = {**left.names, **right.names}
-    unlimited = left.unlimited_pairs + (not (unique_left or unique_right))
-    return Shape(left.owner, sure, most, arithmetic, keys, names, unlimited, left.fan_out)
 
 
 def _most(

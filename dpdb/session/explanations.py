@@ -34,6 +34,7 @@ def explained(
         note_detail=Detail(
             lambda: (
                 *notes,
+                *contribution_notes.work_notes(planned),
                 *key_notes(planned),
                 *bin_notes(planned),
                 *accuracy_notes.plan_notes(options, planned),

@@ -58,7 +58,14 @@ def _as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
         check_public(relation, known, facts)
     unit = policy.unit if known.owner is Owner.UNIT else None
     return Joined(
-        relation, unit, known.cap, known.cap, known.arithmetic, known.entering, known.fan_out
+        relation,
+        unit,
+        known.cap,
+        known.cap,
+        known.arithmetic,
+        known.entering,
+        known.fan_out,
+        steps=known.steps,
     )
 
 

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
-from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Joined, Scan, Source, is_full
 from dpdb.plan.row_unions import rows_read
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Column
 from dpdb.sql.arrangement import joined, with_lookups
 from dpdb.sql.correlation import Correlated, is_of
@@ -118,7 +118,7 @@ class MadeRows:
                 hint="compare with the scalar subquery in the outer WHERE",
                 place=where,
             )
-        check_made(source, where)
+        check_rows(source, where)
         return source, condition
 
     def _correlated(self) -> Correlated:

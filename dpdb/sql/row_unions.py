@@ -9,11 +9,11 @@ from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions import size
-from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.relations import Joined, Source, is_full, scans
 from dpdb.plan.row_unions import RowUnion, UnionPart, row_union
 from dpdb.plan.row_windows import WindowedRows
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Table
 from dpdb.sql import types
 from dpdb.sql.select_binder import SelectBinder
@@ -84,7 +84,7 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[UnionP
             hint="LEFT JOIN keeps the rows of the first table",
             place=where,
         )
-    check_made(table, where)
+    check_rows(table, where)
     if isinstance(table, RowUnion) and side.where is None and columns == table.references:
         yield from table.parts
     else:

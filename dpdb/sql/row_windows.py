@@ -20,10 +20,10 @@ from dpdb.plan.expressions import (
     columns_of,
     slots,
 )
-from dpdb.plan.held_rows import check_made
 from dpdb.plan.relations import Joined, is_full
 from dpdb.plan.row_unions import names_in, rows_read
 from dpdb.plan.row_windows import PICKS, RANKINGS, TOTALS, windowed_rows
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Kind
 from dpdb.sql.rewriting import substituted
 from dpdb.sql.scopes import RowExpressions
@@ -110,7 +110,7 @@ def windowed_view(
 ) -> View:
     """The view, of which columns have windows in them, as one of a table that has their values."""
     _check(view, windows, binder, where)
-    check_made(view.table, where)
+    check_rows(view.table, where)
     parts = [*(each for _, each in view.columns), *([] if qualify is None else [qualify])]
     parts += [part for each in windows for part in each.parts[len(each.arguments) :]]
     columns = {name: column for part in parts for name, column in columns_of(part).items()}

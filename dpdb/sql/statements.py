@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.facts import NO_FACTS, Facts
 from dpdb.plan.query import NO_OPTIONS, Options, Query
+from dpdb.plan.unit_work import check_time
 from dpdb.policy.catalog import Policy
 from dpdb.sql.binder import bind
 from dpdb.sql.dialect import select_tree
@@ -175,7 +176,9 @@ def reads_a_table(text: str) -> bool:
 def _select(text: str, policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
     """The query after `skip` tokens."""
     tokens, options, terms = _without_options(words, skip)
-    return bind(tokens, text, policy, options, terms, facts=facts)
+    query = bind(tokens, text, policy, options, terms, facts=facts)
+    check_time(query, words.place(skip))
+    return query
 
 
 def _without_options(

@@ -9,9 +9,9 @@ from sqlglot import exp
 from dpdb.errors import Unsupported
 from dpdb.plan.derived import Derived, Released
 from dpdb.plan.expressions import Expr
-from dpdb.plan.held_rows import check_counted
 from dpdb.plan.query import Query
 from dpdb.plan.relations import Joined
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.records import changed
 from dpdb.sql import group_by, sources, unit_groups
 from dpdb.sql.arrangement import with_lookups
@@ -49,10 +49,10 @@ def table_query(
     scope = changed(scope, view=changed(scope.view, table=table))
     answers = AnswerExpressions(binder, rows, scope, keys)
     query, qualifying = _clauses(tree, written, answers, condition, binder)
+    read = place(tree.args["from_"], binder.text)
     if isinstance(query.table, Joined):
-        read = place(tree.args["from_"], binder.text)
         check_ignored(query, read, only_units=counts_only_units(terms))
-        check_counted(query.table, read)
+    check_rows(query.table, read)
     if not (query.aggregates or query.keys):
         raise Unsupported(
             "a query needs an aggregate such as COUNT(*), or a GROUP BY",

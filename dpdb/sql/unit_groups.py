@@ -6,11 +6,11 @@ from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
-from dpdb.plan.held_rows import check_made
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import Output
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.stability import THE_UNIT, Name, names_of
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import written
 from dpdb.sql import group_by
@@ -88,7 +88,7 @@ def unit_view(
             place=where,
         )
     source = with_lookups(source, binder.lookups, policy, binder.facts)
-    check_made(source, where)
+    check_rows(source, where)
     _check_source(source.relation if isinstance(source, Joined) else None, tree, binder)
     names, labels = _names(scope, policy), _labels(outputs)
     table = per_unit(

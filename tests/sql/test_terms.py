@@ -103,7 +103,8 @@ def test_keys_that_are_found_have_a_threshold(visits: Policy) -> None:
     answer = Session(visits).execute(
         "EXPLAIN " + options(least, "LOWER(who), COUNT(*) FROM t GROUP BY 1")
     )
-    assert answer.notes[0].startswith("shown are keys with about 102 or more different who")
+    shown = "shown are keys with about 102 or more different who"
+    assert any(note.startswith(shown) for note in answer.notes)
     with pytest.raises(InvalidOption, match="LAPLACE_THRESHOLD for keys that are found"):
         query(
             options("group_selection_strategy = PUBLIC_GROUPS", "LOWER(who) FROM t GROUP BY 1"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import DpdbError, printable
+from dpdb.plan.unit_work import UnitWork
 from dpdb.policy.budget import Composition
 
 
@@ -34,6 +35,8 @@ def as_json(answer: AnswerRecord) -> str:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:
         fields["explain"] = True
+        if answer.plan is not None and answer.plan.work.is_large:
+            fields["work"] = _work(answer.plan.work)
     if answer.notes:
         fields["notes"] = answer.notes
     if answer.bounding:
@@ -44,6 +47,19 @@ def as_json(answer: AnswerRecord) -> str:
             for shown in answer.revealed
         ]
     return dumped(fields)
+
+
+def _work(work: UnitWork) -> dict[str, Any]:
+    """The most that the rows of one unit can add, and where they add most."""
+    largest, dearest = work.largest, work.dearest
+    assert largest is not None
+    assert dearest is not None
+    return {
+        "rows": largest.made,
+        "largest": largest.name,
+        "seconds": work.seconds,
+        "dearest": dearest.name,
+    }
 
 
 def _budget(answer: AnswerRecord) -> dict[str, Any]:

@@ -47,12 +47,27 @@ def _joined_lines(source: Joined) -> Iterator[str]:
     if source.public:
         return  # all rows count
     yield _cap(source)
+    unit = printable(source.unit_in_words)
     if source.entering is not None:
-        unit = printable(source.unit_in_words)
         yield (
             f"of each {unit} at most {source.entering} rows of a table are joined, "
             "as no key limits the pairs"
         )
+    for right, alike in _alike(source, source.relation):
+        yield (
+            f"of each {unit} at most {alike} rows of {printable(str(right))} that are equal in"
+            " what is joined meet another, as no key limits the pairs"
+        )
+
+
+def _alike(source: Joined, relation: Relation) -> Iterator[tuple[Scan, int]]:
+    """The tables of which few rows enter that are alike, and how many."""
+    if isinstance(relation, Scan):
+        return
+    yield from _alike(source, relation.left)
+    alike = source.step(relation).alike
+    if alike is not None:
+        yield relation.right if isinstance(relation, Join) else relation.lookup.right, alike
 
 
 def _cap(source: Joined | RowUnion) -> str:

@@ -75,9 +75,19 @@ class JoinedRows:
         owners = leaf.owners.numbers
         owned = owners >= 0
         rows = Rows({scan.leaf: numbers[owned]}, owners[owned])
-        if self.source.entering is None:
+        if self.source.entering is not None:
+            return self.leaves.capped(rows, self.source.entering)
+        return self._few_alike(scan, rows)
+
+    def _few_alike(self, scan: Scan, rows: Rows) -> Rows:
+        """The rows of a private table that enter: of a unit few that are equal in `on`."""
+        node = self.source.node(scan)
+        alike = None if node is None else self.source.step(node).alike
+        if node is None or alike is None:
             return rows
-        return self.leaves.capped(rows, self.source.entering)
+        on = node.on if isinstance(node, Join) else node.lookup.on
+        values = self.leaves.values(rows, [other for _, other in on], owners=True)
+        return self.leaves.few_alike(rows, Matches.of(values, len(rows)).codes, alike)
 
     def _joined(self, join: Join) -> Iterator[Rows]:
         right = self._scanned(join.right)

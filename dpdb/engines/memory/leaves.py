@@ -153,6 +153,17 @@ class Leaves:
             within_cap(rows.owners, limit, lambda places: self._hashes(rows.take(places)))
         )
 
+    def few_alike(self, rows: Rows, codes: Array, most: int) -> Rows:
+        """At most so many rows with each code, and all that have none, which is negative.
+
+        They are those with the least keyed hashes.
+        """
+        coded, kept = np.flatnonzero(codes >= 0), codes < 0
+        kept[coded] = within_cap(
+            codes[coded], most, lambda places: self._hashes(rows.take(coded[places]))
+        )
+        return rows.take(kept)
+
     def _hashes(self, rows: Rows) -> Words:
         leaves = (self.leaves[name].terms(numbers) for name, numbers in rows.numbers.items())
         return hash_of([self._owner_terms(rows), *leaves], len(rows))

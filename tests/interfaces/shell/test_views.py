@@ -104,6 +104,7 @@ UNITS = """
 [tables.t]
 unit = "who"
 rows_per_unit = 3
+rows_held_per_unit = 100
 [tables.t.columns]
 who = { type = "text" }
 x = { type = "integer", bounds = [0, 100] }
