@@ -397,6 +397,19 @@ STATEMENTS = (
         [Change("sql.tokens:read_tokens", "> MAX_TOKENS", "> 10**9")],
         "sql/test_limits.py::test_tokens_and_selects_are_counted",
     ),
+    Mutant(
+        "the rows of a unit multiply without a limit",
+        "work that one person",
+        [Change("plan.unit_work:check_rows", "node.made > MAX_UNIT_ROWS", "False")],
+        "system/test_unit_work.py::test_refused_before_it_is_paid_whoever_is_there",
+    ),
+    Mutant(
+        "a join counts public rows once",
+        "work that one person",
+        [Change("plan.stability:_Shapes._beside_public", "fan_out = max(1, ", "fan_out = min(1, ")],
+        "long/test_rows_of_a_unit.py::test_no_node_has_more_rows_of_a_unit",
+        slow=True,
+    ),
 )  # fmt: skip
 
 FAULTS = (*NOISE, *ROWS, *BUDGETS, *STATEMENTS)
