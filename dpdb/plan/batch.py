@@ -18,6 +18,7 @@ from dpdb.plan.lowering import PlanningContext, RowCount
 from dpdb.plan.plan import Plan
 from dpdb.plan.query import Aggregate, Query
 from dpdb.plan.single_aggregates import filtered
+from dpdb.plan.unit_work import MAX_UNIT_SECONDS, work_of
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 
@@ -119,11 +120,19 @@ def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
 
 
 def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:
-    """The queries that are drawn together, in the order of the first of each; each query once."""
-    together: dict[str, dict[Query, None]] = {}
-    shares: dict[str, BudgetShare] = {}
-    for query, share in queries:
-        key = _joint_key(query, share)
+    """The queries that are drawn together, in the order of the first of each; each query once.
+
+    What one unit can add to their work together is no more than a statement may have.
+    """
+    together: dict[tuple[str, int], dict[Query, None]] = {}
+    shares: dict[tuple[str, int], BudgetShare] = {}
+    latest: dict[str, tuple[int, float]] = {}
+    for query, share in dict.fromkeys((unlabelled(query), share) for query, share in queries):
+        alike, added = _joint_key(query, share), work_of(query).seconds
+        number, before = latest.get(alike, (0, 0.0))
+        fits = before + added <= MAX_UNIT_SECONDS
+        latest[alike] = (number, before + added) if fits else (number + 1, added)
+        key = alike, latest[alike][0]
         shares[key] = share
         together.setdefault(key, {})[unlabelled(query)] = None
     return [JointQuery(tuple(members), shares[key]) for key, members in together.items()]
