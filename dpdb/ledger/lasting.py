@@ -81,9 +81,13 @@ class _Change:
         return price_between(*self.balances[-1])
 
     def check_covered(self) -> None:
-        """Raise BudgetExceeded where the whole, or the analyst's part, has too little left."""
-        for before, after in self.balances:
-            covered_price(before, after)
+        """Raise BudgetExceeded where the analyst's part, or the whole, has too little left.
+
+        The error tells the price that the analyst sees. That of the whole would tell how much of it
+        others have bought.
+        """
+        for before, after in self.balances[::-1]:
+            covered_price(before, after, self.price)
 
 
 @dataclass(frozen=True)

@@ -148,10 +148,10 @@ def price_between(before: Balance, after: Balance) -> Price:
     )
 
 
-def covered_price(before: Balance, after: Balance) -> Price:
+def covered_price(before: Balance, after: Balance, told: Price | None = None) -> Price:
     """What was paid between two balances; raises BudgetExceeded where the budget has too little.
 
-    The error says by how much.
+    The error says by how much, where another price is `told` to the asker by how much of that.
     """
     price = price_between(before, after)
     if price.queries > before.queries_left:
@@ -163,13 +163,14 @@ def covered_price(before: Balance, after: Balance) -> Price:
         )
     if accountant(before.budget).covers(after.sums):
         return price
-    name, asked, left = "epsilon", price.epsilon, max(before.epsilon_left, Fraction(0))
+    told = price if told is None else told
+    name, asked, left = "epsilon", told.epsilon, max(before.epsilon_left, Fraction(0))
     way = "SET epsilon, or a larger error"
-    if asked <= left:
-        name, asked, left = "delta", price.delta, max(before.delta_left, Fraction(0))
+    if price.epsilon <= left:
+        name, asked, left = "delta", told.delta, max(before.delta_left, Fraction(0))
         way = "OPTIONS(delta = …)"
+    short = f", short by {decimal(asked - left)}" if asked > left else " of the whole budget"
     raise BudgetExceeded(
-        f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left, "
-        f"short by {decimal(asked - left)}",
+        f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left{short}",
         hint=f"ask for less with {way}, or repeat an answered query: that is free",
     )

@@ -205,7 +205,10 @@ class _Rehearsal:
     def _charged(self, bill: Shared | _Joint) -> Price:
         price = bill.price(self.ledger)
         try:
-            bill.charge(self.ledger)
+            if isinstance(bill, _Joint) or self.ledger.balance.own is None:
+                bill.charge(self.ledger)
+            else:
+                bill.rehearse(self.ledger)
         except BudgetExceeded as refusal:
             self.refusal = self.refusal or refusal
         return price

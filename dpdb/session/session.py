@@ -98,6 +98,7 @@ class Session:
         self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
         self._batches: Batches | None = None
         self._told: set[str] = set()
+        self._counted: dict[Table, int] = {}
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget."""
@@ -144,9 +145,9 @@ class Session:
     def quote(self, text: str) -> Answer:
         """What EXPLAIN says of a SELECT, but for its noise, told without looking at a private row.
 
-        Under `replace` noise can depend on the number of rows. That is public, but no
-        reason to load a file while somebody types: the noise is left out. Only where
-        the noise is given, and the price depends on that number, is it asked for.
+        Under `replace` noise can depend on the number of rows. That is public, but no reason to
+        load a file while somebody types: the noise is left out, and what was counted before is
+        taken. Only where the noise is given, and the price depends on that number, is it asked for.
         """
         return self._gate.answer(text, self._quote)
 
@@ -176,7 +177,7 @@ class Session:
         if self.settings.unprotected:
             return self._unprotected.explained(text, priced.query)
         query = self._asked(priced.query)
-        rows = (lambda _: 1) if query.options.error is None else self._rows
+        rows = self._rows_counted if query.options.error is None else self._rows
         return replace(self._explained(text, query, rows), release_detail=Detail.of(()))
 
     def _execute(self, text: str) -> Answer:
@@ -247,7 +248,12 @@ class Session:
 
     def _rows(self, table: Table) -> int:
         """The number of rows, asked for only where it is public."""
-        return self._engine.rows(table)
+        number = self._counted[table] = self._engine.rows(table)
+        return number
+
+    def _rows_counted(self, table: Table) -> int:
+        """The number of rows where it was asked for before, by which answers are known again."""
+        return self._counted.get(table, 1)
 
     def _plans(self, query: Query, rows: RowCount) -> Chosen:
         """The plans of a query, and what it was answered with before, unless that is to be paid."""

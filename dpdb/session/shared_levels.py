@@ -122,6 +122,17 @@ class Shared:
         """Take the price; raises BudgetExceeded."""
         return self.ledger(ledger).charge(self.loss, self.region, self.queries)
 
+    def rehearse(self, ledger: Ledger) -> None:
+        """Take what an asker with a limit is told, as if others had been told none of it.
+
+        So a plan that is refused, or is not, tells nothing of what others have asked.
+        """
+        if not self._was_told:
+            self.charge(ledger)
+        elif self.own_loss != NO_LOSS:
+            region = None if self.everywhere else self.plan.region
+            self.ledger(ledger).charge(self.own_loss, region)
+
     @property
     def needs_data(self) -> bool:
         """Whether exact results are needed for any release."""

@@ -16,6 +16,7 @@ import dpdb
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.render import as_table
 from dpdb.interfaces.cli.main import main
+from dpdb.ledger.protocol import FREE
 from dpdb.session.connect import policy_of
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
@@ -248,3 +249,23 @@ def test_what_names_rows_has_no_bounds(tmp_path: Path) -> None:
     for column, said in (("id", "is the unit"), ("k", "names rows")):
         with pytest.raises(dpdb.UsageError, match=said):
             policy_of(path, bounds={column: (0, 9)})
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT (SELECT SUM(a) FROM t) - (SELECT AVG(b) FROM t)",
+    "SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(b) FROM t)",
+])  # fmt: skip
+def test_the_price_of_a_repeat_is_nothing_where_the_number_of_rows_is_public(
+    tmp_path: Path, text: str
+) -> None:
+    """A quote does not count rows, and so knew nothing of answers that were planned with n."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "3,1\n4,2\n" * 50)
+    (tmp_path / "t.toml").write_text(
+        '[privacy]\nneighbors = "replace"\n[tables.t.columns]\n'
+        'a = { type = "integer", bounds = [0, 9] }\n'
+        'b = { type = "integer", bounds = [0, 9], nullable = false }\n'
+    )
+    own = dpdb.connect(tmp_path / "t.toml")
+    assert own.price(text) == own.execute(text).cost != FREE
+    assert own.price(text) == own.execute(f"EXPLAIN {text}").cost == FREE
+    assert own.execute(text).repeat

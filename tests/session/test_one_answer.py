@@ -256,6 +256,22 @@ def test_what_is_told_is_what_a_limit_pays(shop: Path, told: str, options: str) 
     assert row[2:] == (float(answer.cost.epsilon), float(answer.cost.delta))
 
 
+def test_refusals_and_plans_tell_nobody_what_others_have_bought(shop: Path) -> None:
+    """Where the whole has little left, the price that is refused is one's own."""
+    shop.write_text(POLICY.replace("epsilon = 100", "epsilon = 50", 1))
+    custodian.accept(read_policy(shop), "less", fresh=False)
+    asked(shop, "alice", 20, COUNT)
+    asked(shop, "alice", 28, f"{COUNT} WHERE a * a > 1")
+    for text in (f"{COUNT} WHERE a * a > 2", COUNT):
+        own_session = session(shop, "bob")
+        with pytest.raises(BudgetExceeded, match="23 requested, 2 left, short by 21"):
+            ask(own_session, "epsilon = 23", text)
+        with pytest.raises(BudgetExceeded, match="20 requested, 2 left, short by 18"):
+            own_session.plan([query("epsilon = 20", text)])
+        own_session.plan([query("epsilon = 2", text)])
+        assert own_session.balance.epsilon_spent == 0
+
+
 def test_an_analyst_has_spent_what_the_analyst_has_asked(shop: Path) -> None:
     """What is left is the lesser of the analyst's own and the whole, and that is said."""
     asked(shop, "alice", 50, COUNT)
