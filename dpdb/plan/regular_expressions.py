@@ -60,7 +60,7 @@ States = int
 
 
 @dataclass(frozen=True)
-class Step:
+class Reading:
     """A state that reads one of these characters and goes on to the next."""
 
     characters: CharacterSet
@@ -80,7 +80,7 @@ class Free:
 class Automaton:
     """The automaton of a pattern; its state 0 accepts."""
 
-    states: list[Step | Free] = field(default_factory=lambda: [Free(())])
+    states: list[Reading | Free] = field(default_factory=lambda: [Free(())])
     first: int = 0
 
     def every_step(self) -> Iterator[str]:
@@ -106,7 +106,7 @@ class Automaton:
         """
         begun, readers = self._closure(self.first), self._readers()
         followers = [
-            self._closure(each.target) if isinstance(each, Step) else 0 for each in self.states
+            self._closure(each.target) if isinstance(each, Reading) else 0 for each in self.states
         ]
 
         @cache
@@ -137,7 +137,7 @@ class Automaton:
         """For characters of every kind the states that read them."""
         of_set: dict[CharacterSet, States] = {}
         for number, each in enumerate(self.states):
-            if isinstance(each, Step):
+            if isinstance(each, Reading):
                 of_set[each.characters] = of_set.get(each.characters, 0) | 1 << number
         if sum(len(each.ranges) for each in of_set) > MAX_RANGES:
             raise PatternFault(f"it lists more than {MAX_RANGES} ranges of characters")
@@ -155,7 +155,7 @@ class Automaton:
         while waiting:
             number = waiting.pop()
             state = self.states[number]
-            if isinstance(state, Step) or not number or state.only_at_end:
+            if isinstance(state, Reading) or not number or state.only_at_end:
                 kept |= 1 << number
             elif at_start or not state.only_at_start:
                 fresh = set(state.targets) - seen
@@ -167,7 +167,7 @@ class Automaton:
         """The state from which the node is read and then the state `then` is reached."""
         match node:
             case CharacterSet():
-                return self._state(Step(node, then))
+                return self._state(Reading(node, then))
             case Start():
                 return self._state(Free((then,), only_at_start=True))
             case End():
@@ -193,7 +193,7 @@ class Automaton:
             then = self.add(node.part, then)
         return then
 
-    def _state(self, state: Step | Free) -> int:
+    def _state(self, state: Reading | Free) -> int:
         if len(self.states) == MAX_STATES:
             raise PatternFault("the pattern is too long, or repeats too much")
         self.states.append(state)

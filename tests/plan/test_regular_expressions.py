@@ -10,7 +10,7 @@ import pytest
 from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan import regular_expressions
 from dpdb.plan.pattern_parser import PatternFault, parsed
-from dpdb.plan.regular_expressions import MAX_DFA, MAX_STATES, Step, automaton, searcher
+from dpdb.plan.regular_expressions import MAX_DFA, MAX_STATES, Reading, automaton, searcher
 from tests.support.plans import query, small_policy
 
 PARTS = [
@@ -67,7 +67,7 @@ def is_found(written: str, text: str) -> bool:
         waiting, seen = [*begin], {*begin}
         while waiting:
             state = built.states[waiting.pop()]
-            if isinstance(state, Step):
+            if isinstance(state, Reading):
                 continue
             if (state.only_at_start and place) or (state.only_at_end and place < len(text)):
                 continue
@@ -84,7 +84,7 @@ def is_found(written: str, text: str) -> bool:
         reached = {
             state.target
             for state in states
-            if isinstance(state, Step)
+            if isinstance(state, Reading)
             and text[place : place + 1]
             and text[place] in state.characters
         }
