@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dpdb.answers.declarations import plain_value
 from dpdb.answers.release_reports import aggregate_label, has_margin
 from dpdb.plan.expressions import ColumnRef, Expr, children
+from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Source
 from dpdb.plan.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.statistics import Distinct, Ranks, Total
 from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
-from dpdb.policy.catalog import Column
+from dpdb.policy.catalog import Column, Table
 
 NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
 """The last of the notes, where an interval may be shown."""
@@ -28,7 +29,7 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
     """
     plans = list(planned.every_plan)
     totals = [note for each in plans for note in _of_units(each)]
-    caps = [_cap(each.table) for each in plans if each.table.unit is not None]
+    caps = [_cap(each.table) for each in plans if _is_capped(each.table)]
     clamps = [
         _clamp(column)
         for each in plans
@@ -40,6 +41,13 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
     notes = dict.fromkeys([*caps, *totals, *clamps])
     shown = any(has_margin(release) for each in plans for release in each.releases)
     return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
+
+
+def _is_capped(table: Source) -> bool:
+    """Whether a unit can have more rows than count: not if its rows have a key that is the unit."""
+    if isinstance(table, PerUnit):
+        return table.rows_held > table.rows_per_unit
+    return table.unit is not None and not (isinstance(table, Table) and table.key == (table.unit,))
 
 
 def _cap(table: Source) -> str:

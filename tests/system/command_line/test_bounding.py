@@ -47,6 +47,16 @@ def test_counts_of_rows_that_are_units_are_not_bounded() -> None:
     assert dpdb.connect(PEOPLE).execute("SELECT COUNT(*) FROM people").bounding == ()
 
 
+def test_a_cap_that_never_leaves_a_row_out_is_not_told(tmp_path: Path) -> None:
+    policy = VISITS.replace('unit = "who"', 'unit = "who"\nkey = "who"').replace(
+        "per_unit = 3", "per_unit = 1"
+    )
+    (tmp_path / "visits.csv").write_text("who,cost\n1,5\n")
+    (tmp_path / "visits.toml").write_text(policy)
+    session = dpdb.connect(tmp_path / "visits.toml")
+    assert session.execute("SELECT COUNT(*) FROM visits").bounding == ()
+
+
 @pytest.mark.parametrize("rows", ["who,cost\n1,5\n", "who,cost\n" + "1,70\n" * 9])
 def test_what_is_said_follows_from_the_policy(tmp_path: Path, rows: str) -> None:
     (tmp_path / "visits.csv").write_text(rows)
