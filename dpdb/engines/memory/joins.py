@@ -69,7 +69,7 @@ class JoinedRows:
     def _scanned(self, scan: Scan) -> Rows:
         """The rows of a table that have an owner; all of a public one."""
         leaf = self.leaves.leaves[scan.leaf]
-        numbers = np.arange(leaf.rows, dtype=np.int32)
+        numbers = leaf.numbers
         if leaf.owners is None:
             return Rows({scan.leaf: numbers}, numbers)
         owners = leaf.owners.numbers

@@ -8,13 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
+from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.hash_order import within_cap
 from dpdb.engines.memory.matching import Matches
 from dpdb.engines.memory.owners import Owners
 from dpdb.engines.memory.row_hashes import HashedColumn, HashKey, hash_of, row_hashes
 from dpdb.engines.sources.cell_words import Words
 from dpdb.plan.expressions import Expr, Slot, columns_of
-from dpdb.plan.relations import Equality, Scan
+from dpdb.plan.relations import Equality, Lookup, Scan
+from dpdb.policy.catalog import Kind
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
@@ -36,6 +38,19 @@ class Leaf:
     """What its rows are hashed with."""
     matches: dict[tuple[Equality, ...], Matches] = field(default_factory=dict)
     """The rows of a public table by what joins equate, for all pieces of the others."""
+    searched: dict[Lookup, Searched] = field(default_factory=dict)
+    """The rows of a public table in which lookups look, for all pieces of the others."""
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """The columns of a public table whose texts nobody has listed."""
+        columns = self.scan.table.columns if self.scan.table.public else ()
+        return frozenset(c.name for c in columns if c.kind is Kind.TEXT and c.values is None)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """The numbers of its rows."""
+        return np.arange(self.rows, dtype=np.int32)
 
     def terms(self, rows: Array) -> Words:
         """The terms of some rows among those that they are joined with.
@@ -66,6 +81,18 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
     null = np.zeros(len(column.units), dtype=np.bool_) if column.null is None else column.null
     units = np.append(column.units, np.array([column.filler], dtype=column.units.dtype))
     return Numbers(units, column.step, np.append(null, np.True_), column.filler, column.held)
+
+
+def own_texts(column: Codes) -> Codes:
+    """The column with no values but its own: in the time of its rows, whatever values there are."""
+    missing = len(column.values)
+    ordered = np.sort(column.codes)
+    used = ordered[changes([ordered], len(ordered))]
+    used = used[used < missing]
+    # Room for the numbers of all values, of which those that are used alone are touched.
+    numbers: Array = np.empty(missing + 1, dtype=np.int32)
+    numbers[used], numbers[missing] = np.arange(len(used)), len(used)
+    return Codes(numbers[column.codes], tuple(column.values[code] for code in used.tolist()))
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +131,19 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
+class Searched:
+    """The rows in which EXISTS or IN looks."""
+
+    rows: Rows
+    candidates: Matches
+    """Those that are equal in `on`."""
+    among_equal: Matches | None = None
+    """Those that are equal in what IN compares, too."""
+    among_null: Matches | None = None
+    """Those that are NULL in what IN compares."""
+
+
+@dataclass(frozen=True, repr=False)
 class Leaves:
     """All leaves of a relation, by name."""
 
@@ -135,7 +175,11 @@ class Leaves:
         numbers = rows.numbers[leaf]
         if column is None:
             return Codes((numbers >= 0).astype(np.int8), BOOLEANS)
-        return self.leaves[leaf].columns[column].taken(numbers)
+        of = self.leaves[leaf]
+        taken = of.columns[column].taken(numbers)
+        if column in of.texts and isinstance(taken, Codes):
+            return own_texts(taken)
+        return taken
 
     def _place(self, name: str) -> tuple[str, str | None]:
         """The leaf and the column of a name; no column where it says whether there is a row."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from dpdb.engines.memory.leaves import BOOLEANS, Leaves, Rows
+from dpdb.engines.memory.leaves import BOOLEANS, Leaves, Rows, Searched
 from dpdb.engines.memory.matching import NO_CODE, Matches, pieces
 from dpdb.plan.expressions import compare
 from dpdb.plan.relations import Equality, Lookup
@@ -25,17 +24,19 @@ class LookedUp:
     """The rows in which a lookup looks."""
 
     lookup: Lookup
-    rows: Rows
     leaves: Leaves
-    candidates: Matches
-    """The rows that are equal in `on`."""
+    searched: Searched
 
     @classmethod
     def of(cls, lookup: Lookup, rows: Rows, leaves: Leaves) -> LookedUp:
-        """The lookup in these rows."""
-        if lookup.own_condition is not None:
-            rows = rows.take(leaves.true(lookup.own_condition, rows))
-        return cls(lookup, rows, leaves, _matches(lookup, lookup.on, rows, leaves))
+        """The lookup in these rows; those of a public table are sorted once for all pieces."""
+        known = leaves.leaves[lookup.right.leaf].searched
+        if lookup in known:
+            return cls(lookup, leaves, known[lookup])
+        searched = _searched(lookup, rows, leaves)
+        if lookup.right.table.public:
+            known[lookup] = searched
+        return cls(lookup, leaves, searched)
 
     def marked(self, asking: Rows) -> Rows:
         """Rows with a mark for what is found for each."""
@@ -47,31 +48,19 @@ class LookedUp:
         if self.lookup.pair_condition is not None:
             parts = self._pair_by_pair(asking)
             return np.concatenate(list(parts))
-        some = self._has(self.candidates, self.lookup.on, asking)
+        some = self._has(self.searched.candidates, self.lookup.on, asking)
         if self.lookup.compared is None:
             return some
         compared = self.lookup.compared
         (value,) = self.leaves.values(asking, [compared[0]], owners=False)
-        equal = self._has(self._among_equal, (*self.lookup.on, compared), asking)
-        unknown = self._has(self._among_null, self.lookup.on, asking)
+        among, missing = self.searched.among_equal, self.searched.among_null
+        assert among is not None
+        assert missing is not None
+        equal = self._has(among, (*self.lookup.on, compared), asking)
+        unknown = self._has(missing, self.lookup.on, asking)
         if value.null is not None:
             unknown |= some & value.null
         return np.where(equal, 1, np.where(unknown, _NULL, 0))
-
-    @cached_property
-    def _among_equal(self) -> Matches:
-        """The rows that are equal in what IN compares, too."""
-        assert self.lookup.compared is not None
-        on = (*self.lookup.on, self.lookup.compared)
-        return _matches(self.lookup, on, self.rows, self.leaves)
-
-    @cached_property
-    def _among_null(self) -> Matches:
-        """The rows that are NULL in what IN compares."""
-        assert self.lookup.compared is not None
-        (value,) = self.leaves.values(self.rows, [self.lookup.compared[1]], owners=False)
-        rows = self.rows.take(np.broadcast_to(is_null(value).values, len(self.rows)))
-        return _matches(self.lookup, self.lookup.on, rows, self.leaves)
 
     def _has(self, matches: Matches, on: tuple[Equality, ...], asking: Rows) -> Bools:
         """For which rows there is one that is equal."""
@@ -83,15 +72,15 @@ class LookedUp:
         """What is found for each row where a condition is about both rows."""
         private = not self.lookup.right.table.public
         values = self.leaves.values(asking, [one for one, _ in self.lookup.on], owners=private)
-        codes = self.candidates.find(values, len(asking))
-        for part in pieces(self.candidates.counts(codes)):
+        codes = self.searched.candidates.find(values, len(asking))
+        for part in pieces(self.searched.candidates.counts(codes)):
             yield self._among_pairs(asking.take(part), codes[part])
 
     def _among_pairs(self, asking: Rows, codes: Array) -> Array:
         condition, name = self.lookup.pair_condition, self.lookup.right.leaf
         assert condition is not None
-        places, others = self.candidates.pairs(codes)
-        pairs = asking.take(places).beside(name, self.rows.numbers[name][others])
+        places, others = self.searched.candidates.pairs(codes)
+        pairs = asking.take(places).beside(name, self.searched.rows.numbers[name][others])
         passed = self.leaves.true(condition, pairs)
         places, pairs = places[passed], pairs.take(passed)
 
@@ -106,6 +95,19 @@ class LookedUp:
         true = any_of(np.broadcast_to(equal.values, len(places)))
         null = any_of(np.broadcast_to(is_null(equal).values, len(places)))
         return np.where(true, 1, np.where(null, _NULL, 0))
+
+
+def _searched(lookup: Lookup, rows: Rows, leaves: Leaves) -> Searched:
+    """The rows that pass what a lookup asks of them alone."""
+    if lookup.own_condition is not None:
+        rows = rows.take(leaves.true(lookup.own_condition, rows))
+    candidates = _matches(lookup, lookup.on, rows, leaves)
+    if lookup.compared is None or lookup.pair_condition is not None:
+        return Searched(rows, candidates)
+    among_equal = _matches(lookup, (*lookup.on, lookup.compared), rows, leaves)
+    (value,) = leaves.values(rows, [lookup.compared[1]], owners=False)
+    missing = rows.take(np.broadcast_to(is_null(value).values, len(rows)))
+    return Searched(rows, candidates, among_equal, _matches(lookup, lookup.on, missing, leaves))
 
 
 def _matches(lookup: Lookup, on: tuple[Equality, ...], rows: Rows, leaves: Leaves) -> Matches:

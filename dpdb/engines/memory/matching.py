@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -99,8 +100,12 @@ class Matches:
 
     def counts(self, codes: Array) -> Array:
         """How many rows each code stands for."""
-        sizes = np.append(np.diff(self.starts), 0)
-        return np.asarray(sizes[codes])
+        return np.asarray(self._sizes[codes])
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """How many rows each code stands for, and last for none."""
+        return np.append(np.diff(self.starts), 0)
 
     @property
     def most(self) -> int:

@@ -8,6 +8,12 @@ units are in a piece is public: it follows
 from what one unit can have at most, and from PIECE. So the memory that is needed for what is made
 follows neither the number of units nor the rows of any of them.
 
+Each piece takes some time of its own, which follows from the statement. One unit more makes one
+piece more only where the last one was full. So the first piece has fewer units than the others, by
+a number that is secret and uniform: then one unit more makes a piece more with the probability
+1 / k, where k units are in a piece. Public tables are sorted, and looked through for EXISTS and IN,
+once for all pieces; expressions are worked out for those of their texts alone that rows meet.
+
 Stored rows stand in the order of their units, so that those of a piece are next to each other. The
 texts of a piece have numbers of their own, as what is worked out for each different text of a piece
 should not be so for all texts of the table.
@@ -15,17 +21,17 @@ should not be so for all texts of the table.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpdb.engines.memory.changes import changes
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.counted_rows import counted_rows
 from dpdb.engines.memory.held_rows import HeldRows, decided_by
 from dpdb.engines.memory.joins import JoinedRows
-from dpdb.engines.memory.leaves import Leaf, Leaves, with_null_row
+from dpdb.engines.memory.leaves import Leaf, Leaves, own_texts, with_null_row
 from dpdb.engines.memory.owners import Owners, each_its_own
 from dpdb.engines.memory.per_unit import UnitGroups
 from dpdb.engines.memory.plan_rows import PlanRows
@@ -49,7 +55,7 @@ from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import AnyVector, Array
+from dpdb.vectors.vector import AnyVector
 
 MadeTable = PerUnit | RowUnion | WindowedRows
 """A table that a SELECT within FROM makes of the rows of others."""
@@ -254,8 +260,8 @@ class UnitRows:
 def pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
     """The rows that count for a plan of a relation or a made table: one piece after the other."""
     units, size = whole.units_of(plan.table), max(1, PIECE // unit_bytes(plan.table))
-    for first in range(0, max(units, 1), size):
-        piece = range(first, min(first + size, units))
+    for first in range(-secrets.randbelow(size), max(units, 1), size):
+        piece = range(max(first, 0), min(first + size, units))
         # No name holds a piece, so that all but the rows that count is freed before the next.
         yield replace(whole, piece=piece, _made={}).counted(plan, slots)
 
@@ -328,15 +334,3 @@ def _cut(column: Column, held: Numbers | Codes, rows: slice, *, used: bool) -> N
     """Some rows of a column; texts that are from rows, and are used, get numbers of their own."""
     own, private = held.within(rows), column.kind is Kind.TEXT and column.values is None
     return own_texts(own) if used and private and isinstance(own, Codes) else own
-
-
-def own_texts(column: Codes) -> Codes:
-    """The column with no values but its own: in the time of its rows, whatever values there are."""
-    missing = len(column.values)
-    ordered = np.sort(column.codes)
-    used = ordered[changes([ordered], len(ordered))]
-    used = used[used < missing]
-    # Room for the numbers of all values, of which those that are used alone are touched.
-    numbers: Array = np.empty(missing + 1, dtype=np.int32)
-    numbers[used], numbers[missing] = np.arange(len(used)), len(used)
-    return Codes(numbers[column.codes], tuple(column.values[code] for code in used.tolist()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from dpdb.engines.memory import engine, unit_rows
 from dpdb.engines.memory.engine import MemoryEngine
 from dpdb.engines.memory.keys import NONE
-from dpdb.engines.memory.unit_rows import UnitRows, own_texts
+from dpdb.engines.memory.leaves import own_texts
+from dpdb.engines.memory.matching import Matches
+from dpdb.engines.memory.unit_rows import UnitRows, pieces
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reader import read_policy
 from dpdb.sql.binder import bind
 from dpdb.sql.tokens import read_tokens
+from dpdb.vectors import evaluate
 from dpdb.vectors.columns import Codes
 from dpdb.vectors.plain_values import plain_values
 from tests.engines.conformance.test_found_keys import SHARE
@@ -60,6 +64,12 @@ key = "id"
 id = { type = "integer" }
 kind = { type = "text", values = ["a", "b"] }
 size = { type = "integer", bounds = [0, 50] }
+[tables.w]
+public = true
+key = "id"
+[tables.w.columns]
+id = { type = "integer" }
+word = { type = "text" }
 [tables.r.columns]
 good = { type = "integer" }
 w = { type = "integer", bounds = [0, 20] }
@@ -117,6 +127,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Policy:
         "l": ["o,y", *lines],
         "g": ["id,kind,size", "1,a,10", "2,b,20", "3,,30", "4,a,40"],
         "r": ["good,w,word", *rows],
+        "w": ["id,word", *(f"{at},w{at}" for at in range(500))],
     }  # fmt: skip
     for name, told in files.items():
         (folder / f"{name}.csv").write_text("\n".join(told) + "\n")
@@ -189,6 +200,78 @@ def test_no_more_units_are_worked_on_at_once_than_a_piece_has(
         seen.clear()
         raw(text, shop, MemoryEngine(tables=shop.tables))
         assert len(seen) > 20, text
+
+
+PUBLIC = [
+    "SELECT COUNT(*) FROM o WHERE EXISTS (SELECT 1 FROM w WHERE w.id = o.good AND w.word LIKE 'w%1')",
+    "SELECT COUNT(*) FROM o WHERE good IN (SELECT w.id FROM w WHERE w.word LIKE 'w%1')",
+    "SELECT COUNT(*) FROM o JOIN w ON o.good = w.id",
+]
+"""Of statements over a public table with many texts."""
+MET = [
+    "SELECT COUNT(*) FROM o JOIN w ON o.good = w.id WHERE UPPER(w.word) LIKE 'W%1'",
+    "SELECT SUM(CASE w.word WHEN 'w1' THEN 1 ELSE 0 END) FROM o JOIN w ON o.good = w.id",
+    "SELECT COUNT(*) FROM o JOIN w ON o.good = w.id AND w.word <> o.note",
+    "SELECT COUNT(*) FROM (SELECT o.cust, UPPER(w.word) AS u FROM o JOIN w ON o.good = w.id) AS t"
+    " WHERE u LIKE '%1'",
+]
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_public_rows_are_gone_through_once_for_all_pieces(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Otherwise a unit that makes one piece more would add the time of all public rows."""
+    sorted_rows, of = [], Matches.of
+
+    def noted(vectors, rows: int) -> Matches:
+        sorted_rows.append(rows)
+        return of(vectors, rows)
+
+    monkeypatch.setattr(Matches, "of", noted)
+    sizes(monkeypatch, 10**9)
+    raw(text, shop, MemoryEngine(tables=shop.tables))
+    once = [*sorted_rows]
+    sorted_rows.clear()
+    sizes(monkeypatch, 1)
+    raw(text, shop, MemoryEngine(tables=shop.tables))
+    assert once
+    assert sorted_rows == once
+
+
+@pytest.mark.parametrize("text", MET)
+def test_of_public_texts_those_are_worked_on_that_rows_meet(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Otherwise each piece would take the time of all public texts."""
+    texts, on_dictionary = list[int](), evaluate._on_dictionary
+
+    def noted(expression, column, held: Codes, frame):
+        texts.append(len(held.values))
+        return on_dictionary(expression, column, held, frame)
+
+    monkeypatch.setattr(evaluate, "_on_dictionary", noted)
+    sizes(monkeypatch, 5)
+    raw(text, shop, MemoryEngine(tables=shop.tables))
+    assert max(texts, default=0) <= 5 * 9
+
+
+def test_one_unit_more_seldom_makes_one_piece_more(
+    shop: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The units before the first cut are a secret number: here by turns all that there can be."""
+    sizes(monkeypatch, 10)
+    monkeypatch.setattr(UnitRows, "units_of", lambda *_: units)
+    monkeypatch.setattr(UnitRows, "counted", lambda self, *_: self.piece)
+    numbers = list[list[int]]()
+    for units in (30, 31):
+        numbers.append([])
+        for before in range(10):
+            monkeypatch.setattr("secrets.randbelow", lambda size, left=before: left % size)
+            cut = [*pieces(UnitRows(None, None, ""), Mock(), {})]
+            assert [number for piece in cut for number in piece] == [*range(units)]
+            numbers[-1].append(len(cut))
+    assert sum(one != other for one, other in zip(*numbers, strict=True)) == 1
 
 
 def test_texts_of_some_rows_have_numbers_of_their_own() -> None:
