@@ -493,7 +493,7 @@ def _cost(expression: Expr) -> Cost:
             texts = has_texts or expression.kind is Kind.TEXT
             return cost_table.CAST if texts else cost_table.NUMBER
         case Like(pattern=pattern):
-            return cost_table.LIKE_ANY if "" in pattern else cost_table.LIKE
+            return cost_table.like(pattern)
         case InList():
             return cost_table.EQUAL if has_texts else cost_table.LISTED
         case Case() if has_texts:

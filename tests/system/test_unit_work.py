@@ -49,6 +49,7 @@ REFUSED = [
     (PAIRS, "can have 580476 rows in JOIN products"),
     (UNITED, "can have 117000 rows in UNION ALL|can take"),
     (LOOKED_UP, "can have 1521000 rows in JOIN products#2"),
+    (f"SELECT COUNT(*) FROM customers WHERE name LIKE '%{'_' * 450}1%'", "can take 11"),
 ]
 
 
