@@ -12,6 +12,7 @@ import pytest
 from dpdb.errors import DpdbError, UsageError
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.reader import policy_for
+from dpdb.session import gate
 from dpdb.session.session import Session
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
@@ -146,3 +147,46 @@ def test_nothing_is_said_of_a_price_that_was_not_charged(monkeypatch: pytest.Mon
         with pytest.raises(DpdbError) as caught:
             session.execute(text)
         assert (caught.value.kind, caught.value.hint) == ("InternalError", None)
+
+
+LONG = "CASE WHEN age > 64 THEN name ELSE '' END"
+WORK = [
+    "SELECT COUNT(*) FROM people",
+    " OR ".join([f"SELECT COUNT(*) FROM people WHERE {LONG} LIKE '%a_b%'"] + [
+        f"{LONG} LIKE '%c{number}_d%'" for number in range(20)]),
+    f"SELECT AVG(age) FROM people WHERE age > (SELECT COUNT(*) FROM people WHERE {LONG} LIKE '_')",
+    f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.1, epsilon = 0.9) COUNT(*) "
+    f"FROM people WHERE {LONG} LIKE '%a_b%'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WORK)
+def test_the_moment_follows_from_the_work_of_one_unit(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Subqueries' included, as EXPLAIN's plan has it."""
+    session, noted = Session(policy_for(PEOPLE)), list[float]()
+    monkeypatch.setattr(gate, "wait_to_leave", lambda _, __, unit: noted.append(unit))
+    plan = session.execute(f"EXPLAIN {text}").plan
+    session.execute(text)
+    assert plan is not None
+    assert noted == [plan.unit_seconds]
+    assert plan.unit_seconds > 0
+
+
+def test_the_moment_of_statements_drawn_together_is_that_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What one unit adds to each of them adds up."""
+    texts = [
+        f"SELECT SUM(age) FROM people WHERE {LONG} LIKE '%a_b%' AND zip = {zip_}"
+        for zip_ in (31643, 80127)
+    ]
+    session, noted = Session(policy_for(PEOPLE)), list[float]()
+    monkeypatch.setattr(gate, "wait_to_leave", lambda _, __, unit: noted.append(unit))
+    plans = [session.execute(f"EXPLAIN {text}").plan for text in texts]
+    session.plan(texts)
+    for text in texts:
+        session.execute(text)
+    assert len(noted) == 1
+    assert noted[0] >= max(plan.unit_seconds for plan in plans if plan is not None)
