@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from sqlglot.errors import TokenError
@@ -30,12 +31,20 @@ MAX_WAITING = 8
 
 What follows such a join is read twice if no condition comes, also by each that waits in it.
 """
+_HALF = re.compile(r"[\ud800-\udbff]")
+"""The first half of a surrogate pair.
+
+No file, terminal or policy has one; two halves would be written to a ledger as one character is.
+"""
 
 
 def read_tokens(text: str) -> list[Token]:
     """The tokens of a statement; `TooLarge` if it is over one of the limits."""
     if len(text) > MAX_LENGTH:
         raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
+    if half := _HALF.search(text):
+        place = place_at(half.start(), text)
+        raise SyntaxFault("half of a surrogate pair is no character", place=place)
     try:
         tokens = tokenize(text)
     except TokenError:

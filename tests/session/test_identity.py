@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.errors import Unsupported
+from dpdb.errors import SyntaxFault, Unsupported
 from dpdb.plan.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
@@ -281,3 +281,15 @@ def test_tables_that_share_a_column_s_name_are_found_again() -> None:
         first, second = (Session(read_policy(path)).execute(text) for _ in range(2))
     assert (first.repeat, second.repeat, second.cost.epsilon) == (False, True, 0)
     assert first.rows == second.rows
+
+
+@pytest.mark.parametrize("halves", ["\ud83d\ude00", "\ud83d", "\ud83d\\ude00"])
+def test_halves_of_a_character_are_not_taken_for_it(tmp_path: Path, halves: str) -> None:
+    """In JSON, by which things are known, two halves are written as the character is."""
+    (tmp_path / "t.csv").write_text("s\n" + "\U0001f600\n" * 50)
+    (tmp_path / "t.toml").write_text('[tables.t.columns]\ns = { type = "text" }\n')
+    own = Session(read_policy(tmp_path / "t.toml"), noise=Noiseless())
+    with pytest.raises(SyntaxFault, match="half of a surrogate pair"):
+        own.execute(f"SELECT COUNT(*) FROM t WHERE s = '{halves}'")
+    assert told(own, "SELECT COUNT(*) FROM t WHERE s = '\U0001f600'") == ([(50,)], False)
+    assert told(own, "SELECT COUNT(*) FROM t WHERE s = '\udc80'") == ([(0,)], False)
