@@ -12,11 +12,14 @@ Whoever interrupts a statement at a moment of their own choice learns nothing of
 - An interrupt (SIGINT) before the tick drops the statement. The error says nothing of where the
   work was, and the statement ends on a tick of its own: Python notices an interrupt when the step
   ends that it comes in. An interrupt from the tick on is raised when the answer has been kept.
+- A stop from the terminal (SIGTSTP) takes place when the statement ends. A process that was stopped
+  while its answer waited for a tick would show it at once when it goes on, and otherwise work.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import signal
 import threading
 import time
@@ -131,10 +134,14 @@ class _Interrupts:
     a later one does, as Python ignores what is raised in a finalizer. Interrupts after the tick are
     raised at the end. In other threads, and where somebody has set another handler, all is left as
     it is.
+
+    A stop waits for the end in any case.
     """
 
     def __init__(self) -> None:
         self._held = self._raises = self._came = False
+        self._stops = self._stopped = False
+        """Whether stops come here, and whether one did."""
         self._raised = -math.inf
         """When an interrupt was raised last."""
 
@@ -148,6 +155,9 @@ class _Interrupts:
         if not self._held and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._held = True
             signal.signal(signal.SIGINT, self._interrupt)
+        if not self._stops and signal.getsignal(signal.SIGTSTP) is signal.SIG_DFL:
+            self._stops, self._stopped = True, False
+            signal.signal(signal.SIGTSTP, self._stop)
         self._raises = True
 
     def ignore(self) -> None:
@@ -155,11 +165,19 @@ class _Interrupts:
         self._raises = False
 
     def __exit__(self, kind: object, *_: object) -> None:
+        if self._stops:
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            self._stops = False
+            if self._stopped:
+                os.kill(os.getpid(), signal.SIGTSTP)
         if self._held:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             self._held = False
             if self._came and kind is not KeyboardInterrupt:
                 raise KeyboardInterrupt
+
+    def _stop(self, _: int, __: FrameType | None) -> None:
+        self._stopped = True
 
     def _interrupt(self, _: int, __: FrameType | None) -> None:
         if not self._raises:

@@ -191,6 +191,46 @@ def test_a_signal_leaves_the_same_ledger(sent: signal.Signals, text: str) -> Non
     assert seen[0][0] == (130 if sent is signal.SIGINT else -signal.SIGKILL)
 
 
+STOPPED = """
+import signal, sys
+import dpdb
+from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.session.memory import Memory
+exact, keep = MemoryEngine.exact, Memory.keep
+def stopped(*arguments):
+    signal.raise_signal(signal.SIGTSTP)
+    print("works", flush=True)
+    return exact(*arguments)
+def kept(*arguments):
+    print("keeps", flush=True)
+    return keep(*arguments)
+MemoryEngine.exact, Memory.keep = stopped, kept
+session = dpdb.connect(sys.argv[1])
+for count in range(2):
+    session.execute(f"SELECT COUNT(*) FROM t WHERE a > {count}")
+    print("answered", flush=True)
+"""
+
+
+def test_a_stop_takes_place_when_the_statement_ends(shop: Path) -> None:
+    """A process that is stopped while its answer waits would show that when it goes on."""
+    words = [sys.executable, "-c", STOPPED, str(shop)]
+    # A group of its own, as processes of a group without a terminal's shell are never stopped.
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as child:
+        assert child.stdout is not None
+        try:
+            for _ in range(2):
+                _, status = os.waitpid(child.pid, os.WUNTRACED)
+                assert os.WIFSTOPPED(status)
+                os.set_blocking(child.stdout.fileno(), False)
+                assert child.stdout.read() == "works\nkeeps\n"
+                os.set_blocking(child.stdout.fileno(), True)
+                child.send_signal(signal.SIGCONT)
+                assert child.stdout.readline() == "answered\n"
+        finally:
+            child.kill()
+
+
 def test_an_interrupt_after_the_tick_waits_until_the_answer_is_kept(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
