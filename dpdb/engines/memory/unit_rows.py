@@ -4,9 +4,9 @@ Every relation is unit-wise (see `plan.relations`): the rows that a SELECT withi
 units are those that it makes of their rows alone. So units are worked on in pieces, one after the
 other. What is made of a piece is dropped before the next one: but for what adds up, such as counts
 and sums, or for the rows that count in the end, of which a unit has no more than its cap. How many
-units are in a piece is public: it follows
-from what one unit can have at most, and from PIECE. So the memory that is needed for what is made
-follows neither the number of units nor the rows of any of them.
+units are in a piece is public: it follows from what one unit can have at most (`plan.unit_work`),
+and from PIECE. So the memory that is needed for what is made follows neither the number of units
+nor the rows of any of them.
 
 Each piece takes some time of its own, which follows from the statement. One unit more makes one
 piece more only where the last one was full. So the first piece has fewer units than the others, by
@@ -49,7 +49,7 @@ from dpdb.plan.expressions import Expr, Slot
 from dpdb.plan.identity import identity
 from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
-from dpdb.plan.relations import Join, Joined, Relation, Scan, Source, columns_joined_on, scans
+from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.plan.row_unions import RowUnion
 from dpdb.plan.row_windows import WindowedRows
 from dpdb.policy.catalog import Column, Kind, Table
@@ -62,9 +62,6 @@ MadeTable = PerUnit | RowUnion | WindowedRows
 
 PIECE = 2**28
 """The bytes that the rows of the units in a piece take at most, wherever they are worked on."""
-
-_MOST_OF_A_UNIT = 2**22
-"""Of units that may have more bytes as many are in a piece as if they had so many."""
 
 Read = Callable[[Table, frozenset[str]], Loaded]
 """Reads columns of a stored table."""
@@ -259,7 +256,7 @@ class UnitRows:
 
 def pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
     """The rows that count for a plan of a relation or a made table: one piece after the other."""
-    units, size = whole.units_of(plan.table), max(1, PIECE // unit_bytes(plan.table))
+    units, size = whole.units_of(plan.table), units_in_a_piece(plan)
     for first in range(-secrets.randbelow(size), max(units, 1), size):
         piece = range(max(first, 0), min(first + size, units))
         # No name holds a piece, so that all but the rows that count is freed before the next.
@@ -281,37 +278,9 @@ def together(parts: Sequence[PlanRows]) -> PlanRows:
     return PlanRows(replace(frames[0], columns=columns), rows, None, of_all)
 
 
-def unit_bytes(source: Source) -> int:
-    """The bytes of the rows of one unit, wherever they are worked on: no less than there can be."""
-    tables = [*_stored(source)]
-    columns = sum(len(table.columns) for table in tables)
-    return min(_rows_of_unit(source) * (4 * len(tables) + 4 + 9 * columns), _MOST_OF_A_UNIT)
-
-
-def _rows_of_unit(source: Source) -> int:
-    """The most rows of one unit that exist while a source is worked out."""
-    match source:
-        case Joined(relation=relation, entering=None, fan_out=fan_out):
-            return _joined_rows(relation) * fan_out
-        case Joined(relation=relation, entering=int(entering), fan_out=fan_out):
-            private = [scan for scan in scans(relation) if not scan.table.public]
-            return int(entering ** len(private)) * fan_out
-        case PerUnit(source=below) | WindowedRows(rows=below):
-            assert below is not None
-            return _rows_of_unit(below)
-        case RowUnion(parts=parts):
-            return sum(_rows_of_unit(part.source) for part in parts)
-    return source.rows_held if isinstance(source, Table) else 1
-
-
-def _joined_rows(relation: Relation) -> int:
-    """The most rows of one unit in a relation where keys limit the pairs of its rows."""
-    match relation:
-        case Scan(table=table):
-            return 0 if table.public else _rows_of_unit(table)
-        case Join(left=left, right=right):
-            return _joined_rows(left) + _joined_rows(right)
-    return _joined_rows(relation.left) + _joined_rows(relation.lookup.right)
+def units_in_a_piece(plan: Plan) -> int:
+    """As many units as have no more bytes than PIECE, wherever they are worked on; one at least."""
+    return max(1, PIECE // plan.work.bytes) if plan.work.bytes else 1
 
 
 def _stored(source: Source) -> Iterator[Table]:

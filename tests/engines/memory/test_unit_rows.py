@@ -137,8 +137,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 
 def sizes(monkeypatch: pytest.MonkeyPatch, units: int) -> None:
     """So many units are in a piece."""
-    monkeypatch.setattr(unit_rows, "unit_bytes", lambda _: 1)
-    monkeypatch.setattr(unit_rows, "PIECE", units)
+    monkeypatch.setattr(unit_rows, "units_in_a_piece", lambda _: units)
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
