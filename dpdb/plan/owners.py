@@ -1,6 +1,9 @@
-"""Which columns name the owner of a row, its privacy unit, or are the same in all of its rows."""
+"""The columns that name the owner of a row, its privacy unit, or are the same in all its rows."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from dpdb.plan.expressions import ColumnRef, columns_of
 from dpdb.plan.relations import (
@@ -14,7 +17,45 @@ from dpdb.plan.relations import (
     certain_scans,
     scans,
 )
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Column, Policy, Reference, Table
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a column names: rows of a table by their key, or without a table the unit itself.
+
+    Rows with equal values, none NULL, in columns that name the same are of one unit.
+    """
+
+    table: str | None = None
+    column: str | None = None
+
+
+THE_UNIT = Name()
+
+
+def names_of(scan: Scan, policy: Policy) -> Mapping[str, Name]:
+    """The columns of a scan that name something, with what they name."""
+    named = ((column, name_of(column, scan.table, policy)) for column in scan.table.columns)
+    return {scan.name(column): name for column, name in named if name is not None}
+
+
+def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
+    """What a column of a table names."""
+    if table.public or table.unit is None:
+        return None
+    if column.name == table.unit:
+        return THE_UNIT if table.chain is None else _referred(table.chain, policy)
+    if column.references is not None:
+        return _referred(column.references, policy)
+    return Name(table.name, column.name) if table.key == (column.name,) else None
+
+
+def _referred(reference: Reference, policy: Policy) -> Name:
+    table = policy.table(reference.table)
+    if table is not None and table.unit == reference.column and table.chain is None:
+        return THE_UNIT
+    return Name(reference.table, reference.column)
 
 
 def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:

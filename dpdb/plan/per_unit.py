@@ -16,12 +16,11 @@ from pathlib import Path
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, columns_of, conjunction
-from dpdb.plan.owners import unit_columns
+from dpdb.plan.owners import THE_UNIT, Name, unit_columns
 from dpdb.plan.query import COUNTS, Aggregate, Function
 from dpdb.plan.ranges import interval, narrow, nullable
 from dpdb.plan.relations import Source
 from dpdb.plan.single_values import single_value
-from dpdb.plan.stability import THE_UNIT, Name
 from dpdb.plan.statistics import Grid, fit_grid, step_of
 from dpdb.policy.catalog import Column, Kind, Reference, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step

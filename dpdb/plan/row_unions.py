@@ -14,11 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpdb.plan.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
-from dpdb.plan.owners import unit_columns
+from dpdb.plan.owners import Name, names_of, unit_columns
 from dpdb.plan.per_unit import argument_grid
 from dpdb.plan.ranges import nullable
 from dpdb.plan.relations import Scan, Source, scans
-from dpdb.plan.stability import Name, names_of
 from dpdb.plan.statistics import Grid, fit_grid
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT

@@ -29,8 +29,9 @@ from itertools import product
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Call, ColumnRef, Expr
 from dpdb.plan.facts import Facts
+from dpdb.plan.owners import THE_UNIT, Name, names_of
 from dpdb.plan.relations import Equality, Join, JoinKind, Mark, NodeRows, Relation, Scan
-from dpdb.policy.catalog import Column, Policy, Reference, Table
+from dpdb.policy.catalog import Policy, Table
 
 MAX_FAN_OUT = 10_000
 """The most public rows that one row may be joined with."""
@@ -49,18 +50,6 @@ class Owner(StrEnum):
     """The policy's unit."""
 
 
-@dataclass(frozen=True)
-class Name:
-    """What a column names: rows of a table by their key, or without a table the unit itself.
-
-    Rows with equal values, none NULL, in columns that name the same are of one unit.
-    """
-
-    table: str | None = None
-    column: str | None = None
-
-
-THE_UNIT = Name()
 Key = frozenset[str]
 """Columns that tell any two rows of one unit apart."""
 
@@ -152,18 +141,9 @@ def shape(relation: Relation, policy: Policy, facts: Facts) -> Shape:
     return replace(_Shapes(policy, facts, limits).of(relation), entering=limits.entering)
 
 
-def names_of(scan: Scan, policy: Policy) -> Mapping[str, Name]:
-    """What the columns of a scan name."""
-    return _scanned(scan, policy).names
-
-
 def _scanned(scan: Scan, policy: Policy) -> Shape:
     table = scan.table
-    names = {
-        scan.name(column): name
-        for column in table.columns
-        if (name := name_of(column, table, policy)) is not None
-    }
+    names = names_of(scan, policy)
     key = frozenset(scan.name(c) for c in table.columns if c.name in table.key)
     if table.public:
         return Shape(Owner.PUBLIC, 0, 1, "", frozenset([key] if key else []), names)
@@ -176,24 +156,6 @@ def _scanned(scan: Scan, policy: Policy) -> Shape:
     one = frozenset() in keys
     cap = 1 if one else table.rows_per_unit
     return Shape(Owner.UNIT, 1 if one else table.rows_held, cap, str(cap), keys, names)
-
-
-def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
-    """What a column of a table names."""
-    if table.public or table.unit is None:
-        return None
-    if column.name == table.unit:
-        return THE_UNIT if table.chain is None else _referred(table.chain, policy)
-    if column.references is not None:
-        return _referred(column.references, policy)
-    return Name(table.name, column.name) if table.key == (column.name,) else None
-
-
-def _referred(reference: Reference, policy: Policy) -> Name:
-    table = policy.table(reference.table)
-    if table is not None and table.unit == reference.column and table.chain is None:
-        return THE_UNIT
-    return Name(reference.table, reference.column)
 
 
 def equated(on: Iterable[Equality], side: int) -> frozenset[str]:

@@ -14,6 +14,7 @@ from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Compare, Expr, Logic, columns_of, conjunction, conjuncts
 from dpdb.plan.facts import Facts
 from dpdb.plan.held_rows import check_public
+from dpdb.plan.owners import THE_UNIT, name_of
 from dpdb.plan.relations import (
     Attached,
     Equality,
@@ -26,7 +27,7 @@ from dpdb.plan.relations import (
     Scan,
     Source,
 )
-from dpdb.plan.stability import THE_UNIT, Owner, Shape, name_of, shape
+from dpdb.plan.stability import Owner, Shape, shape
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql.unmatched import refusal_of_unmatched
 from dpdb.sql.views import TableInJoin

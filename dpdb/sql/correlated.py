@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions import Call, ColumnRef, Expr, Literal, Slot, conjunction, slots
+from dpdb.plan.owners import names_of
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import COUNTS, Aggregate
 from dpdb.plan.relations import Attached, Equality, Lookup, Scan
-from dpdb.plan.stability import names_of
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.sql.correlation import Correlated, is_of_one_unit, reads, split, taken_names
 from dpdb.sql.joins import leaf_view, new_leaf

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpdb.plan.expressions import ColumnRef, Compare, Expr, columns_of, conjunction, conjuncts
+from dpdb.plan.owners import Name, names_of
 from dpdb.plan.relations import Equality, JoinKind, Scan, certain_scans, scans
-from dpdb.plan.stability import Name, names_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.sql.views import Scope
 

@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
 from dpdb.plan.expressions import ColumnRef, Expr, Slot
+from dpdb.plan.owners import THE_UNIT, Name, names_of
 from dpdb.plan.per_unit import PerUnit, per_unit
 from dpdb.plan.query import Output
 from dpdb.plan.relations import Join, Joined, JoinKind, Mark, Relation
-from dpdb.plan.stability import THE_UNIT, Name, names_of
 from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import written
