@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from threading import Lock
 
 from dpdb.errors import LedgerError
-from dpdb.ledger import region_text
+from dpdb.ledger.accounts import Account, Change, Rehearsal, Spender
 from dpdb.ledger.analysts import analyst
 from dpdb.ledger.book import Book, Sealed
 from dpdb.ledger.corrections import open_book
@@ -25,14 +23,13 @@ from dpdb.ledger.protocol import (
     Receipt,
     Recorded,
 )
-from dpdb.ledger.spending import Spent, covered_price, price_between
+from dpdb.ledger.spending import price_between
 from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
 from dpdb.ledger.windows import renew_where_over
 from dpdb.plan.regions import Region
-from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import ComposedLoss
 
 LONGEST_STATEMENT = 1000
 """How many characters of a statement are recorded with its charge."""
@@ -58,53 +55,12 @@ class _Session:
 
 
 @dataclass(frozen=True)
-class _Account:
-    """What has been spent: of the whole budget, by the analyst, and of a session's queries."""
-
-    state: State
-    own: ComposedLoss
-    asked: int
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A charge, and what has been spent before and after it."""
-
-    charge: Charge
-    after: Spent
-    balances: Sequence[tuple[Balance, Balance]]
-    """Before and after: of the whole budget, and of the analyst's own part if that is limited."""
-
-    @property
-    def price(self) -> Price:
-        """What it takes of the part that the analyst sees."""
-        return price_between(*self.balances[-1])
-
-    def check_covered(self) -> None:
-        """Raise BudgetExceeded where the analyst's part, or the whole, has too little left.
-
-        The error tells the price that the analyst sees. That of the whole would tell how much of it
-        others have bought.
-        """
-        for before, after in self.balances[::-1]:
-            covered_price(before, after, self.price)
-
-
-@dataclass(frozen=True)
 class LastingLedger(Ledger, ReleaseStore):
-    """What one analyst may spend of a lasting budget, in one session.
-
-    A charge must be within the whole budget, as far as this session's policy goes, and within the
-    analyst's own limit where there is one. Of the whole, statements whose filters exclude each
-    other spend once; of a limit of one's own every statement spends in full.
-    """
+    """The ledger of one analyst's session: `accounts` says what it may spend."""
 
     book: Book
-    policy: Policy
-    analyst: str
+    _spender: Spender
     _session: _Session = field(repr=False)
-    _statement: str = ""
-    _shown: ComposedLoss | None = None
 
     @classmethod
     def open(cls, policy: Policy, given: str | None = None) -> LastingLedger:
@@ -118,9 +74,14 @@ class LastingLedger(Ledger, ReleaseStore):
         since = book.at(decision.version).entry.time
         pinned = PinnedData(bytes.fromhex(decision.key), decision.digests, since)
         session = _Session(StateReader(book, policy.tables), decision.version, pinned)
-        opened = cls(book, policy, analyst(book, given), session)
+        opened = cls(book, Spender(policy, analyst(book, given)), session)
         opened._read(book.last())
         return opened
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of the session."""
+        return self._spender.policy
 
     @property
     def pinned(self) -> PinnedData:
@@ -132,30 +93,21 @@ class LastingLedger(Ledger, ReleaseStore):
 
     @property
     def asker(self) -> str:
-        return self.analyst
+        return self._spender.analyst
 
     def showing(self, loss: ComposedLoss) -> LastingLedger:
-        return replace(self, _shown=loss)
+        return replace(self, _spender=replace(self._spender, shown=loss))
 
     def recording(self, statement: str) -> LastingLedger:
-        return replace(self, _statement=statement[:LONGEST_STATEMENT])
+        return replace(
+            self, _spender=replace(self._spender, statement=statement[:LONGEST_STATEMENT])
+        )
 
     @property
     def balance(self) -> Balance:
         """What is left for the analyst in this session: nothing, where more is spent already."""
         with self._session.lock:
-            return self._balance(self._account(self._last()))
-
-    def _balance(self, account: _Account) -> Balance:
-        """What is left of an account."""
-        parts = self._balances(account.state, account.state.spent, account.own, account.asked)
-        return replace(
-            parts[-1],
-            epsilon_left=max(min(part.epsilon_left for part in parts), Fraction(0)),
-            delta_left=max(min(part.delta_left for part in parts), Fraction(0)),
-            queries_left=max(parts[0].queries_left, 0),
-            own=parts[1] if len(parts) > 1 else None,
-        )
+            return self._spender.balance(self._account(self._last()))
 
     @property
     def query_limits(self) -> tuple[QueryLimit, ...]:
@@ -172,25 +124,25 @@ class LastingLedger(Ledger, ReleaseStore):
         """The analyst's last charges, up to LONGEST_HISTORY."""
         records = list[Recorded]()
         with self._session.lock:
-            number = self.book.last().entry.latest.get(self.analyst)
+            number = self.book.last().entry.latest.get(self.asker)
             while number is not None and len(records) < LONGEST_HISTORY:
                 entry, before = self.book.at(number).entry, self.book.at(number - 1).entry
                 if isinstance(entry.event, Charge):
                     price = self._price_of(entry, entry.event, before)
                     records.append(Recorded(entry.time, entry.event.statement, price))
-                number = before.latest.get(self.analyst)
+                number = before.latest.get(self.asker)
         return tuple(records[::-1])
 
     def _price_of(self, entry: Entry, charge: Charge, before: Entry) -> Price:
         """What a charge of the analyst took of the account that it was told of."""
         limits = decision_of(self.book, entry).limits
-        budget = self._limited(limits)
+        budget = self._spender.limited(limits)
         if limits is None:
             return price_between(
                 Balance.after(budget, before.totals.loss, before.totals.queries),
                 Balance.after(budget, entry.totals.loss, entry.totals.queries),
             )
-        spent = self._session.reader.own_loss(before, decision_of(self.book, entry), self.analyst)
+        spent = self._session.reader.own_loss(before, decision_of(self.book, entry), self.asker)
         return price_between(
             Balance.after(budget, spent), Balance.after(budget, charge.own, charge.queries)
         )
@@ -202,7 +154,7 @@ class LastingLedger(Ledger, ReleaseStore):
 
     def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
         """As the protocol says; what is kept is on the disk when this returns."""
-        release = Kept(self._versioned(scope), self.analyst, text)
+        release = Kept(self._versioned(scope), self.asker, text)
         with self._session.lock:
             return self.book.keep(release, self.pinned.key, after)
 
@@ -213,19 +165,19 @@ class LastingLedger(Ledger, ReleaseStore):
     def rehearsal(self) -> Ledger:
         """As the protocol says; what others charge for meanwhile is not in it."""
         with self._session.lock:
-            return _Rehearsal(self, [self._account(self._last())])
+            return Rehearsal(self._spender, [self._account(self._last())])
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""
         with self._session.lock:
-            return self._change(self._account(self._last()), loss, region, queries).price
+            return self._spender.change(self._account(self._last()), loss, region, queries).price
 
     def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
         """As the protocol says; what is charged is on the disk when this returns."""
-        made: list[_Change] = []
+        made: list[Change] = []
 
         def entry_after(last: Sealed) -> Entry:
-            change = self._change(self._account(last), loss, region, queries)
+            change = self._spender.change(self._account(last), loss, region, queries)
             change.check_covered()
             made.append(change)
             entry = self._entry(last.entry, change)
@@ -242,7 +194,7 @@ class LastingLedger(Ledger, ReleaseStore):
         """The last entry: where a window is over, that which begins the next."""
         assert self.policy.lasting is not None
         if self.policy.lasting.window is not None:
-            renew_where_over(self.book, self.analyst)
+            renew_where_over(self.book, self.asker)
         return self.book.last()
 
     def _read(self, last: Sealed) -> State:
@@ -257,71 +209,21 @@ class LastingLedger(Ledger, ReleaseStore):
                 "the custodian has accepted other data or another policy since this session began",
                 hint="start a new session",
             )
-        if limits is not None and self.analyst not in limits:
+        if limits is not None and self.asker not in limits:
             raise LedgerError(
-                f"{self.analyst} is not among the analysts of this budget",
+                f"{self.asker} is not among the analysts of this budget",
                 hint="its custodian can add one: dpdb budget grant POLICY NAME EPSILON",
             )
         self._session.allowed = decision
         return state
 
-    def _account(self, last: Sealed) -> _Account:
+    def _account(self, last: Sealed) -> Account:
         """What has been spent up to the last entry."""
         state = self._read(last)
-        own = self._session.reader.own_loss(last.entry, state.decision, self.analyst)
-        return _Account(state, own, self._session.queries)
+        own = self._session.reader.own_loss(last.entry, state.decision, self.asker)
+        return Account(state, own, self._session.queries)
 
-    def _limited(self, limits: Mapping[str, Fraction] | None) -> Budget:
-        """The session's budget, or the analyst's part of it where there are limits."""
-        budget = self.policy.budget
-        if limits is None:
-            return budget
-        most = limits.get(self.analyst, budget.epsilon)
-        return replace(budget, epsilon=min(most, budget.epsilon))
-
-    def _change(
-        self, account: _Account, loss: ComposedLoss, region: Region | None, queries: int
-    ) -> _Change:
-        """What a charge would change, whether it is covered or not."""
-        state, own, asked = account.state, account.own, account.asked
-        loss, spent = loss.shortened(), state.spent
-        if state.decision.limits is not None and self._shown not in (None, NO_LOSS):
-            queries = 1  # nothing is asked of the data, but it is of the analyst's own account
-        told, region = region_text.kept(region, self.policy.tables)
-        group = spent.group_for(region)
-        after = spent.after(loss, region, queries, group)
-        shown = None if self._shown is None else self._shown.shortened()
-        own_after = (own + (loss if shown is None else shown)).shortened()
-        charge = Charge(self._statement, loss, queries, told, group, own_after, shown)
-        return _Change(
-            charge,
-            after,
-            tuple(
-                zip(
-                    self._balances(state, spent, own, asked),
-                    self._balances(state, after, own_after, asked + queries),
-                    strict=True,
-                )
-            ),
-        )
-
-    def _balances(
-        self, state: State, spent: Spent, own: ComposedLoss, asked: int
-    ) -> tuple[Balance, ...]:
-        """What is left of the whole, and of the analyst's limit if there is one.
-
-        `asked` is the number of queries of this session.
-        """
-        budget, lasting, limits = self.policy.budget, self.policy.lasting, state.decision.limits
-        assert lasting is not None
-        if lasting.queries_in_all is not None:
-            asked = max(asked, budget.queries - lasting.queries_in_all + spent.queries)
-        whole = Balance.after(budget, spent.sums, asked)
-        if limits is None:
-            return (whole,)
-        return whole, Balance.after(self._limited(limits), own, asked)
-
-    def _entry(self, last: Entry, change: _Change) -> Entry:
+    def _entry(self, last: Entry, change: Change) -> Entry:
         number, now = last.number + 1, int(time.time())
         if now < last.time - CLOCKS_DIFFER:
             raise LedgerError(
@@ -331,47 +233,10 @@ class LastingLedger(Ledger, ReleaseStore):
         return Entry(
             number,
             max(now, last.time),
-            self.analyst,
+            self.asker,
             change.charge,
             totals_of(change.after),
             last.decision,
-            {**last.latest, self.analyst: number},
+            {**last.latest, self.asker: number},
             last.last_grouped,
         )
-
-
-@dataclass(frozen=True)
-class _Rehearsal(Ledger):
-    """What an analyst would have spent after statements that are not asked."""
-
-    ledger: LastingLedger
-    accounts: list[_Account]
-    """The account before the first charge, and after each."""
-
-    @property
-    def balance(self) -> Balance:
-        """What would be left."""
-        return self.ledger._balance(self.accounts[-1])
-
-    def rehearsal(self) -> Ledger:
-        """Another one from here on."""
-        return replace(self, accounts=self.accounts[-1:])
-
-    def showing(self, loss: ComposedLoss) -> Ledger:
-        """As the protocol says."""
-        return replace(self, ledger=self.ledger.showing(loss))
-
-    def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
-        """As the protocol says."""
-        return self._change(loss, region, queries).price
-
-    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
-        """As the protocol says, and nothing is recorded."""
-        change, before = self._change(loss, region, queries), self.accounts[-1]
-        change.check_covered()
-        state, asked = replace(before.state, spent=change.after), change.charge.queries
-        self.accounts.append(_Account(state, change.charge.own, before.asked + asked))
-        return Receipt(loss, region, change.price)
-
-    def _change(self, loss: ComposedLoss, region: Region | None, queries: int) -> _Change:
-        return self.ledger._change(self.accounts[-1], loss, region, queries)

@@ -380,7 +380,7 @@ def test_environment_variables_say_not_who_asks(
     for name in ("USER", "LOGNAME", "LNAME", "USERNAME", "SUDO_USER"):
         monkeypatch.setenv(name, "alice")
     ledger = LastingLedger.open(made(folder))
-    assert ledger.analyst == pwd.getpwuid(os.getuid()).pw_name
+    assert ledger.asker == pwd.getpwuid(os.getuid()).pw_name
 
 
 def test_only_the_owner_asks_for_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,4 +388,4 @@ def test_only_the_owner_asks_for_others(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("os.getuid", lambda: 12345)
     with pytest.raises(LedgerError, match="only the owner"):
         LastingLedger.open(policy, "alice")
-    assert LastingLedger.open(policy).analyst == "user 12345"
+    assert LastingLedger.open(policy).asker == "user 12345"

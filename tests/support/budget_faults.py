@@ -108,7 +108,7 @@ BUDGETS = (
         [Change("ledger.lasting:LastingLedger.charge", "made: list[_Change] = []",
                 "made = []; seen = self._account(self.book.last()); time.sleep(0.01)"),
          Change("ledger.lasting:LastingLedger.charge", "change.check_covered()",
-                "self._change(seen, loss, region, queries).check_covered()")],
+                "self._spender.change(seen, loss, region, queries).check_covered()")],
         "ledger/test_trials.py::test_processes_at_once_are_granted_exactly_the_limit",
     ),
     Mutant(

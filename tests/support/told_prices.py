@@ -152,7 +152,7 @@ class World:
 
     def ask_later(self, own: Session, texts: list[str]) -> None:
         """A later session of the same analyst is answered as this one is, for nothing."""
-        later = self.opened(own._ledger.analyst)
+        later = self.opened(own._ledger.asker)
         for text in texts:
             with suppress(DpdbError):  # what was refused is refused again, or affordable now
                 if own.price(text) == FREE and "(SELECT" not in text:
@@ -233,7 +233,7 @@ class World:
         history = own._ledger.history()
         if history is not None:
             total = sum((each.price.epsilon for each in history), Fraction(0))
-            assert total == self.costs.get(own._ledger.analyst, 0)
+            assert total == self.costs.get(own._ledger.asker, 0)
             if self.limited:
                 assert own.balance.epsilon_spent == total
             shown = own.execute("SHOW HISTORY").rows
