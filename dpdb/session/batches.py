@@ -27,7 +27,8 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.session import released_answers
 from dpdb.session.executor import NoisyResult
-from dpdb.session.memory import Chosen, Memory, Shelf
+from dpdb.session.kept_answers import Chosen
+from dpdb.session.memory import Memory
 from dpdb.session.purchases import OpenExecutor, Purchase
 from dpdb.session.query_plans import plans_of, usual_share
 from dpdb.sql.statements import Assign, Select
@@ -200,7 +201,9 @@ class _Rehearsal:
         )
 
     def _bill(self, asked: Asked, chosen: Chosen) -> Shared | None:
-        return Shelf(self.memory, chosen, alone=asked.is_fresh).bill(asked.query.options)
+        return released_answers.Shelf(self.memory, chosen, alone=asked.is_fresh).bill(
+            asked.query.options
+        )
 
     def _charged(self, bill: Shared | _Joint) -> Price:
         price = bill.price(self.ledger)

@@ -1,13 +1,14 @@
-"""What was drawn for a query, as a session remembers it and as a ledger keeps it.
+"""Answers as a session remembers them and as a ledger keeps them, and as they are chosen again.
 
-It holds noisy values and public facts alone.
+They hold noisy values and public facts alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from dpdb.ledger.plan_text import read, written
 from dpdb.ledger.protocol import Price
 from dpdb.plan.expressions import Expr
+from dpdb.plan.identity import identity
 from dpdb.plan.plan import Plan, Release, ReleasedGroup
-from dpdb.policy.catalog import Column
+from dpdb.policy.catalog import Column, Table
+from dpdb.session.query_plans import Plans
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws, Noisy
@@ -25,6 +28,44 @@ if TYPE_CHECKING:
 
 _DTYPES = ("int64", "object")
 """The types of noisy values: whole numbers all."""
+
+
+@dataclass(frozen=True, repr=False)
+class Chosen:
+    """The plans with which a query is answered."""
+
+    plans: Plans
+    key: str
+    """The identity of its plans, as if the query were new: by it a repeat is known."""
+    before: Purchase | None = None
+    """The answer that the same query had, if any."""
+    new_to_asker: Plans | None = None
+    """The plans that EXPLAIN shows where the answer follows from what others were told.
+
+    An analyst with a limit is shown those of an answer that nobody was told, at the same price, and
+    so does not learn from EXPLAIN what others have asked.
+    """
+
+    is_foreseen: bool = False
+    """Whether the same query will be answered before, where that is only foreseen."""
+    goes_on: bool = False
+    """Whether the answer before is not as accurate as asked, and there are finer plans."""
+
+    @property
+    def repeats(self) -> Purchase | None:
+        """The answer before, if it is to be given again."""
+        return None if self.goes_on else self.before
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the answer was paid for, or follows from what was."""
+        follows = self.plans[-1].follows and self.new_to_asker is None
+        return self.repeats is not None or self.is_foreseen or follows
+
+    @property
+    def explained(self) -> Plan:
+        """The plan that EXPLAIN shows."""
+        return (self.new_to_asker or self.plans)[-1]
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,6 +187,41 @@ def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
         )
     except (LookupError, ValueError):  # records of earlier versions can have other fields
         return None
+
+
+@dataclass(repr=False)
+class KnownColumns:
+    """The columns that kept answers can be about: by the rows that they are about, and identity.
+
+    They are those of the policy's tables, and those that were read over the rows, such as columns
+    of joined tables.
+    """
+
+    _read: dict[str, dict[str, Column]] = field(default_factory=dict)
+
+    def note(self, scope: str, columns: Iterable[Column]) -> bool:
+        """Take note of columns that are read over a scope; whether any of them is new there."""
+        known, read = self._read.setdefault(scope, {}), {identity(each): each for each in columns}
+        is_new = not read.keys() <= known.keys()
+        known |= read
+        return is_new
+
+    def copied(self) -> KnownColumns:
+        """A copy that can be added to."""
+        return KnownColumns({scope: dict(known) for scope, known in self._read.items()})
+
+    def of(self, scope: str, tables: Iterable[Table], *, by_name: bool) -> dict[str, Column]:
+        """The columns of some tables, and those that were read over a scope.
+
+        They are by identity, or by name where one column alone that was read has the name.
+        """
+        read = self._read.get(scope, {})
+        own = [column for table in tables for column in table.columns]
+        if not by_name:
+            return {**{identity(column): column for column in own}, **read}
+        named = Counter(column.name for column in read.values())
+        columns = {column.name: column for column in (*own, *read.values())}
+        return {name: column for name, column in columns.items() if named[name] <= 1}
 
 
 def can_be_kept(plan: Plan) -> bool:

@@ -19,7 +19,7 @@ from dpdb.plan.identity import identity
 from dpdb.plan.recall import finest, may_serve
 from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.session.kept_answers import KeptAnswer, can_be_kept, read_answer
+from dpdb.session.kept_answers import Chosen, KeptAnswer, KnownColumns, can_be_kept, read_answer
 from dpdb.session.query_plans import (
     Plans,
     best_plans,
@@ -38,49 +38,11 @@ if TYPE_CHECKING:
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.lowering import RowCount
     from dpdb.plan.plan import Plan, ReleasedGroup
-    from dpdb.plan.query import Options, Query
+    from dpdb.plan.query import Query
     from dpdb.plan.relations import Source
-    from dpdb.policy.catalog import Column, Policy
+    from dpdb.policy.catalog import Policy
     from dpdb.session.purchases import Purchase
     from dpdb.vectors.vector import Array
-
-
-@dataclass(frozen=True, repr=False)
-class Chosen:
-    """The plans with which a query is answered."""
-
-    plans: Plans
-    key: str
-    """What the query is known by: the identity of its plans, as if it were new."""
-    before: Purchase | None = None
-    """What the same query was answered with."""
-    new_to_asker: Plans | None = None
-    """Where the answer follows from what others were told: the plans that EXPLAIN shows.
-
-    An analyst with a limit is shown those of an answer that nobody was told, at the same price, and
-    so does not learn from EXPLAIN what others have asked.
-    """
-
-    is_foreseen: bool = False
-    """Whether the same query will be answered before, where that is only foreseen."""
-    goes_on: bool = False
-    """Whether the answer before is not as accurate as asked, and there are finer plans."""
-
-    @property
-    def repeats(self) -> Purchase | None:
-        """The answer before, if it is to be given again."""
-        return None if self.goes_on else self.before
-
-    @property
-    def is_free(self) -> bool:
-        """Whether the answer was paid for, or follows from what was."""
-        follows = self.plans[-1].follows and self.new_to_asker is None
-        return self.repeats is not None or self.is_foreseen or follows
-
-    @property
-    def explained(self) -> Plan:
-        """The plan that EXPLAIN shows."""
-        return (self.new_to_asker or self.plans)[-1]
 
 
 MOST_GROUPS = 64
@@ -111,8 +73,7 @@ class Memory:
     """The groups that others were told, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """What follows for the query that was last asked about."""
-    _columns: dict[Scope, dict[str, Column]] = field(default_factory=dict)
-    """For each scope the columns, by identity, that are read over it beside those of the policy."""
+    _columns: KnownColumns = field(default_factory=KnownColumns)
     _read: dict[str, int] = field(default_factory=dict)
     """For each scope the number of the last release that was read from the ledger."""
     _foreseen: set[object] = field(default_factory=set)
@@ -161,7 +122,7 @@ class Memory:
         return Chosen(chosen, keys[place])
 
     def _kept(self, key: str, planned: Plan, query: Query) -> KeptAnswer | None:
-        """What a plan was answered with, which an earlier version can have written down."""
+        """The answer that a plan had; an earlier version can have written it down."""
         kept = self._purchases.get(key)
         if kept is None and self.store is not None:
             former = former_key_of(planned, query.options)
@@ -263,7 +224,7 @@ class Memory:
             _purchases=dict(self._purchases),
             _groups=_copied(self._groups),
             _others=_copied(self._others),
-            _columns={scope: dict(known) for scope, known in self._columns.items()},
+            _columns=self._columns.copied(),
             _read=dict(self._read),
             _foreseen=set(self._foreseen),
         )
@@ -302,10 +263,7 @@ class Memory:
         stored = query.table in self.tables and not query.subqueries
         if self.store is None or (stored and not query.has_single_values):
             return
-        known = self._columns.setdefault(_scope(query), {})
-        read = {identity(column): column for column in query.columns_read}
-        if not read.keys() <= known.keys():
-            known |= read
+        if self._columns.note(_scope(query), query.columns_read):
             for name in (_scope(query), former_scope(query.table, query.where)):
                 self._read.pop(name or "", None)
 
@@ -325,7 +283,8 @@ class Memory:
         releases = self.store.kept(name, self._read.get(name, 0))
         if not releases:
             return
-        columns = self._known_columns(scope, table, by_name=name != scope)
+        own = (table,) if isinstance(table, Table) else ()
+        columns = self._columns.of(scope, (*self.tables, *own), by_name=name != scope)
         for release in releases:
             self._read[name] = release.number
             kept = read_answer(release.kept.text, columns)
@@ -336,24 +295,6 @@ class Memory:
                 self._remember(scope, kept)
             else:
                 _add(self._others.setdefault(scope, {}).setdefault(kept.keys, {}), kept)
-
-    def _known_columns(self, scope: Scope, table: Source, *, by_name: bool) -> dict[str, Column]:
-        """The columns that what is kept of a scope can be about, by identity or by name.
-
-        Those of the policy's tables are, and those that were read over the scope.
-        """
-        read = self._columns.get(scope, {})
-        policy = [column for each in self.tables for column in each.columns]
-        if not by_name:
-            return {**{identity(column): column for column in policy}, **read}
-        own = table.columns if isinstance(table, Table) else ()
-        columns = {column.name: column for column in (*policy, *own)}
-        for name in {column.name for column in read.values()}:
-            called = [column for column in read.values() if column.name == name]
-            columns[name] = called[0]
-            if len(called) > 1:  # the name alone does not say which is meant
-                del columns[name]
-        return columns
 
     def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
         """The groups over the query's rows and cells, the latest first, and then what follows.
@@ -395,40 +336,3 @@ def _scope(of: Query | Plan) -> Scope:
 
 def _scope_over(table: Source, where: Expr | None) -> Scope:
     return identity((table, where))
-
-
-@dataclass(frozen=True, repr=False)
-class Shelf:
-    """Keeps what is bought for a query, before it is shown."""
-
-    memory: Memory
-    chosen: Chosen
-    alone: bool = False
-    """Whether it is drawn and paid for as if nobody had been told any of it."""
-
-    def shared(self, plan: Plan) -> Shared:
-        """As `purchases.Keeping` says."""
-        return self.memory.alone(plan) if self.alone else self.memory.shared(plan)
-
-    def keep(
-        self, purchase: Purchase, shared: Shared | None = None, in_steps: bool = False
-    ) -> bool:
-        """As `purchases.Keeping` says."""
-        return self.memory.keep(self.chosen, purchase, shared, in_steps)
-
-    def bill(self, options: Options) -> Shared | None:
-        """What is charged for the chosen plans; None where nothing is.
-
-        For an answer with a relative error it is the last of its plans, by itself and on all rows:
-        the most that its steps take. Of one that goes on, it is what the last adds to the answer
-        before.
-        """
-        chosen, plan = self.chosen, self.chosen.plans[-1]
-        if plan.settled or chosen.is_free:
-            return None
-        if chosen.before is not None:
-            told = chosen.plans[chosen.before.step].loss.epsilon
-            return Shared(plan, everywhere=True, told=told)
-        if options.relative_error is not None:
-            return Shared(plan, everywhere=True)
-        return self.shared(plan)

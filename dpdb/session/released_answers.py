@@ -1,21 +1,25 @@
-"""The answers that a SELECT over answers reads: each is remembered by itself, too."""
+"""The ways into and out of the memory of a session, for one query.
+
+The answers that a SELECT over answers reads are remembered by themselves, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpdb.plan.derived import DerivedQuery
-from dpdb.session.memory import Chosen, Memory
+from dpdb.session.kept_answers import Chosen
+from dpdb.session.memory import Memory
 from dpdb.session.query_plans import key_of
+from dpdb.session.shared_levels import Shared
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.plan.plan import Plan
-    from dpdb.plan.query import Query
+    from dpdb.plan.query import Options, Query
     from dpdb.session.purchases import Purchase
-    from dpdb.session.shared_levels import Shared
 
 Choose = Callable[["Query"], Chosen]
 """Gives the plans of a query, and what it was answered with before."""
@@ -77,3 +81,40 @@ def foresee(query: Query, chosen: Chosen, shared: Shared, memory: Memory) -> Non
     if isinstance(query, DerivedQuery):
         for subplan in chosen.plans[-1].subplans:
             memory.foresee(Chosen((subplan,), key_of(subplan, query.options)))
+
+
+@dataclass(frozen=True, repr=False)
+class Shelf:
+    """Keeps what is bought for a query, before it is shown."""
+
+    memory: Memory
+    chosen: Chosen
+    alone: bool = False
+    """Whether it is drawn and paid for as if nobody had been told any of it."""
+
+    def shared(self, plan: Plan) -> Shared:
+        """As `purchases.Keeping` says."""
+        return self.memory.alone(plan) if self.alone else self.memory.shared(plan)
+
+    def keep(
+        self, purchase: Purchase, shared: Shared | None = None, in_steps: bool = False
+    ) -> bool:
+        """As `purchases.Keeping` says."""
+        return self.memory.keep(self.chosen, purchase, shared, in_steps)
+
+    def bill(self, options: Options) -> Shared | None:
+        """What is charged for the chosen plans; None where nothing is.
+
+        For an answer with a relative error it is the last of its plans, by itself and on all rows:
+        the most that its steps take. Of one that goes on, it is what the last adds to the answer
+        before.
+        """
+        chosen, plan = self.chosen, self.chosen.plans[-1]
+        if plan.settled or chosen.is_free:
+            return None
+        if chosen.before is not None:
+            told = chosen.plans[chosen.before.step].loss.epsilon
+            return Shared(plan, everywhere=True, told=told)
+        if options.relative_error is not None:
+            return Shared(plan, everywhere=True)
+        return self.shared(plan)

@@ -25,9 +25,11 @@ from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.catalog_views import listing, utc_time
 from dpdb.session.explanations import explained
 from dpdb.session.gate import Gate
-from dpdb.session.memory import Chosen, Memory, Shelf
+from dpdb.session.kept_answers import Chosen
+from dpdb.session.memory import Memory
 from dpdb.session.public import PublicAnswers
 from dpdb.session.public_facts import PublicFacts
+from dpdb.session.released_answers import Shelf
 from dpdb.session.settings import Settings
 from dpdb.session.tick import Moments, NoisyMoments, Ticks
 from dpdb.session.unprotected import UnprotectedAnswers
