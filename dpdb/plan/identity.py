@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -23,57 +23,59 @@ from dpdb.policy.catalog import Column, Table
 
 _PURPOSE = "dpdb identity 2"
 """Sets these hashes apart from all others, and from those of another canonical text."""
-_HELD = "_identity"
-"""The attribute in which a record keeps its identity: it never changes."""
-_PLAIN = {type(None), bool, int, str}
+_HASH, _TEXT = "_identity", "_canonical"
+"""The attributes in which a record keeps its identity and its text: it never changes."""
+_LONGEST_KEPT = 1_000
+"""The most characters of a text that is kept; longer ones are made of kept ones."""
+_quoted = json.encoder.encode_basestring_ascii
 
 
 def identity(thing: object) -> str:
     """The SHA-256 of the canonical text, in hexadecimal; raises TypeError where there is none."""
-    if not is_dataclass(thing):
-        return _hash(_told(thing))
-    held = vars(thing)
-    if _HELD not in held:
-        held[_HELD] = _hash(_record(thing))
-    return str(held[_HELD])
+    held = vars(thing) if _is_record(thing) else {}
+    if _HASH not in held:
+        held[_HASH] = hashlib.sha256(f"{_PURPOSE} {canonical(thing)}".encode()).hexdigest()
+    return str(held[_HASH])
 
 
 def canonical(thing: object) -> str:
     """The canonical text; raises TypeError for what is of a type that has none."""
-    return _text(_record(thing) if is_dataclass(thing) else _told(thing))
+    return _record(thing) if _is_record(thing) else _told(thing)
 
 
-def _hash(told: object) -> str:
-    return hashlib.sha256(f"{_PURPOSE} {_text(told)}".encode()).hexdigest()
-
-
-def _text(told: object) -> str:
-    return json.dumps(told, separators=(",", ":"))
-
-
-def _told(thing: object) -> Any:  # noqa: ANN401 (JSON)
-    """A value in the types of JSON; an object of JSON has one entry, by the name of the type."""
-    if type(thing) in _PLAIN:
-        return thing
-    if is_dataclass(thing):
-        return {type(thing).__name__: identity(thing)} if _is_large(thing) else _record(thing)
+def _told(thing: object) -> str:
+    """A value as JSON; an object of JSON has one entry, by the name of the type."""
+    kind = type(thing)
+    if kind is str:
+        return _quoted(str(thing))
+    if _is_record(thing):
+        if _is_large(thing):
+            return f'{{"{kind.__name__}":"{identity(thing)}"}}'
+        return _record(thing)
     match thing:
         case Enum():
-            return {type(thing).__name__: thing.value}
+            return f'{{"{kind.__name__}":{_told(thing.value)}}}'
+        case None | bool() | int():
+            return json.dumps(thing)
         case float():
-            return {"float": thing.hex()}
+            return f'{{"float":"{thing.hex()}"}}'
         case Fraction():
-            return {"/": [thing.numerator, thing.denominator]}
+            return f'{{"/":[{thing.numerator},{thing.denominator}]}}'
         case tuple() | list():
-            # Thousands of plain values are common; JSON tells these apart itself.
-            return thing if {*map(type, thing)} <= _PLAIN else [_told(each) for each in thing]
+            return f"[{','.join(map(_told, thing))}]"
         case frozenset() | set():
-            return {"set": sorted(canonical(each) for each in thing)}
+            return f'{{"set":[{",".join(sorted(map(canonical, thing)))}]}}'
         case Mapping():
-            return {"map": sorted([canonical(key), canonical(thing[key])] for key in thing)}
+            pairs = sorted(f"[{canonical(key)},{canonical(thing[key])}]" for key in thing)
+            return f'{{"map":[{",".join(pairs)}]}}'
         case PurePath():
-            return {"path": str(thing)}
-    raise TypeError(f"{type(thing).__name__} has no identity")
+            return f'{{"path":{_quoted(str(thing))}}}'
+    raise TypeError(f"{kind.__name__} has no identity")
+
+
+def _is_record(thing: object) -> bool:
+    kind: Any = type(thing)
+    return _compared(kind) is not None
 
 
 def _is_large(thing: object) -> bool:
@@ -85,29 +87,41 @@ def _is_large(thing: object) -> bool:
     return made or (isinstance(thing, Column) and thing.values is not None)
 
 
-def _record(thing: Any) -> dict[str, Any]:  # noqa: ANN401 (a record)
+def _record(thing: object) -> str:
     """A record by the name of its type, with each of the fields that two equal ones have in common.
 
     Those that have their default are left out, so that a field that a later version adds changes
     nothing that was written before.
     """
-    if type(thing) is Table:
-        # What else is declared of it, and its rows, are pinned by a budget's terms and digests.
-        return {"Table": [thing.name, thing.rows_per_unit, thing.groups_per_unit]}
+    held: dict[str, Any] = vars(thing)
     kind: Any = type(thing)
-    if not kind.__dataclass_params__.frozen:
-        raise TypeError(f"{kind.__name__} has no identity")
-    values = ((each, getattr(thing, each.name)) for each in _compared(kind))
-    told = {each.name: _told(value) for each, value in values if not _is_default(each, value)}
-    return {kind.__name__: told}
-
-
-def _is_default(each: Field[Any], value: object) -> bool:
-    if each.default is MISSING or type(value) is not type(each.default):
-        return False
-    return bool(value == each.default)
+    if _TEXT in held:
+        return str(held[_TEXT])
+    if isinstance(thing, Table) and kind is Table:
+        # What else is declared of it, and its rows, are pinned by a budget's terms and digests.
+        inside = _told([thing.name, thing.rows_per_unit, thing.groups_per_unit])
+    else:
+        told = []
+        for name, default in _compared(kind) or ():
+            value = getattr(thing, name)
+            if value is not default and not (type(value) is type(default) and value == default):
+                told.append(f'"{name}":{_told(value)}')
+        inside = f"{{{','.join(told)}}}"
+    text = f'{{"{kind.__name__}":{inside}}}'
+    if len(text) <= _LONGEST_KEPT:
+        held[_TEXT] = text
+    return text
 
 
 @cache
-def _compared(record: Any) -> tuple[Field[Any], ...]:  # noqa: ANN401 (a class)
-    return tuple(each for each in fields(record) if each.compare)
+def _compared(kind: Any) -> tuple[tuple[str, object], ...] | None:  # noqa: ANN401 (a class)
+    """The fields of a record that are compared, with their defaults; None for other types.
+
+    Raises TypeError for a record that can change.
+    """
+    settings = getattr(kind, "__dataclass_params__", None)
+    if settings is None:
+        return None
+    if not settings.frozen:
+        raise TypeError(f"{kind.__name__} has no identity")
+    return tuple((each.name, each.default) for each in fields(kind) if each.compare)

@@ -83,6 +83,8 @@ def best_plans(possible: Sequence[Plans], options: Options, balance: Balance) ->
     """
     if options.epsilon is not None and not options.has_accuracy_goal:
         return min(_within(possible, options.epsilon, balance), key=lambda each: _noise(each[-1]))
+    if len(possible) == 1:
+        return possible[0]
 
     def rank(plans: Plans) -> tuple[Fraction, float]:
         return balance.strain(plans[-1].composed_loss), _noise(plans[-1])
