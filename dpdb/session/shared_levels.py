@@ -216,7 +216,11 @@ class AllSeries:
         return None
 
     def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
-        """What of a plan was told before, by the series with the finest levels."""
+        """What of a plan was told before, by the series with the finest levels.
+
+        Of several the one that the asker was told most of is taken, so that its price says nothing
+        of another that others had drawn.
+        """
         steps: dict[int, tuple[Series, Step]] = {}
         for index in range(plan.recalled, len(plan.releases)):
             release = plan.releases[index]
@@ -224,7 +228,8 @@ class AllSeries:
             if plan.subplans or plan.found or not (named and has_levels(release)):
                 continue
             assert isinstance(release.mechanism, Laplace)
-            series = max(reversed(named.values()), key=lambda each: each.epsilon)
+            newest = reversed(named.values())
+            series = max(newest, key=lambda each: (each.shown_to(asker), each.epsilon))
             step = step_to(release.mechanism.scale, series.levels)
             # Two releases of one statistic would be refined from the same level.
             if step is not None and all(each is not series for each, _ in steps.values()):

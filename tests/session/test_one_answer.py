@@ -272,6 +272,20 @@ def test_refusals_and_plans_tell_nobody_what_others_have_bought(shop: Path) -> N
         assert own_session.balance.epsilon_spent == 0
 
 
+def test_fresh_noise_of_others_changes_no_price(shop: Path) -> None:
+    """What one was told is refined, though another series of the same has a finer level."""
+    asked(shop, "alice", 3, COUNT)
+    prices = [session(shop, "alice").price(query(f"epsilon = {e}", COUNT)) for e in (2, 4, 6)]
+    others = session(shop, "bob")
+    others.execute("SET repeats = 'fresh'")
+    ask(others, "epsilon = 5", COUNT)
+    assert prices == [
+        session(shop, "alice").price(query(f"epsilon = {e}", COUNT)) for e in (2, 4, 6)
+    ]
+    assert asked(shop, "alice", 6, COUNT).cost.epsilon == 3
+    assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (11, 6, 5)
+
+
 def test_an_analyst_has_spent_what_the_analyst_has_asked(shop: Path) -> None:
     """What is left is the lesser of the analyst's own and the whole, and that is said."""
     asked(shop, "alice", 50, COUNT)
