@@ -117,7 +117,8 @@ def _way(release: Release) -> str:
     """How the release without a margin makes its value: a phrase to follow the column's name."""
     if isinstance(release.mechanism, Smooth):
         return "has noise of a size that is secret"
-    return "is chosen by frequency" if release.aggregate == "mode" else "is chosen by rank"
+    ways = {"mode": "frequency", "weighted_mode": "weight"}
+    return f"is chosen by {ways.get(release.aggregate, 'rank')}"
 
 
 def _walk_notes(shown: _Shown) -> Iterator[str]:

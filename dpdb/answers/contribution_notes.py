@@ -14,7 +14,7 @@ from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Source
 from dpdb.plan.single_values import SingleValue, UnitValue, single_value
-from dpdb.plan.statistics import Distinct, Ranks, Total
+from dpdb.plan.statistics import Distinct, Ranks, Tally, Total
 from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column, Table
 
@@ -35,8 +35,11 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         for each in plans
         for release in each.releases
         for part in release.parts
-        if isinstance(part.statistic, Total | Ranks | Distinct)
-        for column in _bounded(part.statistic.argument)
+        for clamped in [
+            part.statistic.weight if isinstance(part.statistic, Tally) else part.statistic
+        ]
+        if isinstance(clamped, Total | Ranks | Distinct)
+        for column in _bounded(clamped.argument)
     ]
     notes = dict.fromkeys([*caps, *totals, *clamps])
     shown = any(has_margin(release) for each in plans for release in each.releases)

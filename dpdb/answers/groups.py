@@ -77,29 +77,38 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     if aggregate.argument is None:
         return numbers(np.array([float(len(each)) for each in groups.members(kept)]))
     argument = evaluate(aggregate.argument, frame)
-    members = groups.members(kept & ~spread(argument.null, rows))
+    kept &= ~spread(argument.null, rows)
+    weights = np.ones(rows)
+    if aggregate.weight is not None:
+        weight = evaluate(aggregate.weight, frame)
+        assert isinstance(weight, Vector)
+        kept, weights = kept & ~spread(weight.null, rows), spread(weight.values, rows)
+    members = groups.members(kept)
     if aggregate.function is Function.COUNT:
         return numbers(np.array([float(len(each)) for each in members]))
     ranks = spread(rank_values(argument), rows)
     if aggregate.function is Function.COUNT_DISTINCT:
         return numbers(np.array([float(len(np.unique(ranks[each]))) for each in members]))
     if aggregate.function is Function.MODE:
-        return _modes(argument, ranks, members) if rows else constant(None, aggregate.kind)
+        return _modes(argument, ranks, weights, members) if rows else constant(None, aggregate.kind)
     cells = [ranks[each] if every is None else np.unique(ranks[each]) for each in members]
     values = [_value(aggregate, each) for each in cells]
     null = np.array([value is None for value in values], dtype=np.bool_)
     return finite(np.array([0.0 if value is None else value for value in values]), null)
 
 
-def _modes(argument: AnyVector, ranks: Array, members: Sequence[RowIndices]) -> AnyVector:
-    """The most frequent value of each group, the first of several; NULL where there is none."""
+def _modes(
+    argument: AnyVector, ranks: Array, weights: Array, members: Sequence[RowIndices]
+) -> AnyVector:
+    """The value of most weight in each group, the first of several; NULL where there is none."""
     chosen, null = np.zeros(len(members), dtype=np.intp), np.zeros(len(members), dtype=np.bool_)
     for group, rows in enumerate(members):
         if not len(rows):
             null[group] = True
             continue
-        _, first, counts = np.unique(ranks[rows], return_index=True, return_counts=True)
-        chosen[group] = rows[first[counts == counts.max()].min()]
+        _, first, place = np.unique(ranks[rows], return_index=True, return_inverse=True)
+        sums = np.bincount(place, weights[rows])
+        chosen[group] = rows[first[sums == sums.max()].min()]
     if isinstance(argument, TextVector):
         codes = spread(argument.codes, len(ranks))[chosen]
         return TextVector(np.where(null, len(argument.dictionary), codes), argument.dictionary)

@@ -176,7 +176,7 @@ def _report(
         case Walk():
             sensitivity = Fraction(mechanism.sensitivity)
         case Exponential() | Bracket() | Halves():
-            sensitivity, scale = mechanism.sensitivity, mechanism.scale
+            sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
     return ReleaseReport(
         column=label,
         aggregate=part.name,

@@ -81,7 +81,7 @@ def written(value: object, column: WriteColumn = _by_identity) -> Any:  # noqa: 
 def read(told: Any, columns: Mapping[str, Column]) -> Any:  # noqa: ANN401 (JSON)
     """The value that was written, with columns by what they were written as.
 
-    Raises LookupError for any other column.
+    Fields that a later version added have their defaults. Raises LookupError for any other column.
     """
     match told:
         case list():
@@ -95,9 +95,9 @@ def read(told: Any, columns: Mapping[str, Column]) -> Any:  # noqa: ANN401 (JSON
             if name in _ENUMS:
                 return _ENUMS[name](inside)
             record = _RECORDS[name]
-            values = (read(each, columns) for each in inside)
-            names = (field.name for field in _fields(record))
-            return record(**dict(zip(names, values, strict=True)))
+            names = [field.name for field in _fields(record)]
+            values = [read(each, columns) for each in inside]
+            return record(**dict(zip(names[: len(values)], values, strict=True)))
     return told
 
 

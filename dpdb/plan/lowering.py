@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from dpdb.plan.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.relations import Joined
 from dpdb.plan.single_aggregates import number_of_values
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
-from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, fit_grid, reach_of, step_of
+from dpdb.plan.statistics import Distinct, Grid, Ranks, Tally, Total, fit_grid, reach_of, step_of
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -77,7 +77,7 @@ def contribution_of(
         or isinstance(query.table, Joined)
         # A unit may have fewer rows than its cap.
         or query.table.unit is not None
-        or (argument is not None and nullable(argument))
+        or any(map(nullable, aggregate.arguments))
     )
     table, most = query.table, query.groups_per_unit
     groups = None if most is None or not query.keys else most * parts
@@ -217,9 +217,23 @@ class AggregateLowering:
         if not isinstance(self._argument, ColumnRef):
             raise Unsupported("MODE takes a column", place=self.aggregate.place)
         values = key_values(self._argument, None, {})
-        statistic = Tally(self._argument, self.aggregate.where, values)
-        mechanism = self._choice.for_mode(self.share)
-        return Lowered([Release("mode", statistic, mechanism)], interval(self._argument, {}), None)
+        weight = self._weight
+        statistic = Tally(self._argument, self.aggregate.where, values, weight)
+        mechanism = self._choice.for_mode(*statistic.bounds, self.share)
+        name, unit = (
+            ("mode", Fraction(1)) if weight is None else ("weighted_mode", weight.grid.step)
+        )
+        release = Release(name, statistic, mechanism, unit)
+        return Lowered([release], interval(self._argument, {}), None)
+
+    @property
+    def _weight(self) -> Total | None:
+        """The total of the weights of a MODE, which are clamped as a SUM of them would be."""
+        aggregate, weight = self.aggregate, self.aggregate.weight
+        if weight is None:
+            return None
+        summed = Aggregate(Function.SUM, weight, aggregate.where, place=aggregate.place)
+        return Total(weight, aggregate.where, replace(self, aggregate=summed)._grid)
 
     def _approx_bounds(self) -> Lowered:
         if self.query.keys:

@@ -120,10 +120,14 @@ class MechanismChoice:
         bracket = Bracket(change, epsilon, confidence, reach, groups)
         return bracket if bracket.target < MOST_RANKS else None
 
-    def for_mode(self, share: BudgetShare) -> Mechanism:
-        """The mechanism for the commonest of declared values."""
-        one_sided = sensitivity.is_one_sided_tally(self.contribution)
-        return self._exponential(sensitivity.tally(self.contribution), share, one_sided)
+    def for_mode(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
+        """The mechanism for the value of the largest score among declared ones.
+
+        Each row adds between `lower` and `upper` grid steps to the score of its value.
+        """
+        change = sensitivity.tally(lower, upper, self.contribution)
+        one_sided = sensitivity.is_one_sided_tally(lower, upper, self.contribution)
+        return self._exponential(change, share, one_sided)
 
     def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
         mechanism: Laplace | Gaussian

@@ -64,7 +64,7 @@ class PerUnit(Table):
     def names_read(self) -> frozenset[str]:
         """The names of the columns of `source` that are read."""
         read = [self.where, *self.keys]
-        read += [part for each in self.aggregates for part in (each.argument, each.where)]
+        read += [part for each in self.aggregates for part in each.parts]
         return frozenset().union(*(columns_of(each) for each in read if each is not None))
 
     @property

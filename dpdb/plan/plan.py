@@ -257,10 +257,12 @@ class Plan:
     def column_names(self) -> frozenset[str]:
         """The names of the columns that the plan reads, without those of subqueries."""
         read = [self.where, *self.keys]
-        for part in (*(e.aggregate for e in self.estimates), *(r.statistic for r in self.releases)):
-            # The conditions of a histogram are those of its aggregates.
-            if not isinstance(part, Histogram | KeyUnits):
-                read += (part.argument, part.where)
+        for estimate in self.estimates:
+            read += estimate.aggregate.parts
+        for statistic in (release.statistic for release in self.releases):
+            # The conditions of a histogram and the weight of a tally are those of its aggregates.
+            if not isinstance(statistic, Histogram | KeyUnits):
+                read += (statistic.argument, statistic.where)
         return frozenset().union(*(stored_columns(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from dpdb.errors import TooLarge
+from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan import quantiles
 from dpdb.plan.allocation import allocate, competing_rows
 from dpdb.plan.confidence import CONFIDENCE
@@ -63,7 +63,17 @@ def plan(
 
 
 def outline(query: Query, policy: Policy) -> Plan:
-    """The plan for `query` without releases: for teaching, where nothing is protected."""
+    """The plan for `query` without releases: for teaching, where nothing is protected.
+
+    Raises Unsupported for a MODE with a weight, as exact values are those of one argument.
+    """
+    for aggregate in query.aggregates:
+        if aggregate.weight is not None:
+            raise Unsupported(
+                "MODE(x, weight) is not answered exactly",
+                hint="GROUP BY x, and ORDER BY SUM(weight) DESC",
+                place=aggregate.place,
+            )
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
     if isinstance(query, DerivedQuery) and query.derived is not None:
         most_rows(query.derived, {each: _outlined_rows(each) for each in query.subqueries})

@@ -49,7 +49,8 @@ DEVIATIONS = (Function.STDDEV_SAMP, Function.STDDEV_POP)
 class Aggregate:
     """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER.
 
-    `fraction` is the order of a QUANTILE, from 0 to 1.
+    `fraction` is the order of a QUANTILE, from 0 to 1. A MODE with a `weight` is of the value whose
+    rows have the largest sum of weights.
     """
 
     function: Function
@@ -57,6 +58,17 @@ class Aggregate:
     where: Expr | None = None
     fraction: Fraction | None = None
     place: Place | None = field(default=None, compare=False)
+    weight: Expr | None = None
+
+    @property
+    def arguments(self) -> tuple[Expr, ...]:
+        """The argument and the weight, if there are any: a row counts where neither is NULL."""
+        return tuple(part for part in (self.argument, self.weight) if part is not None)
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions over a row: the arguments and the filter."""
+        return self.arguments if self.where is None else (*self.arguments, self.where)
 
     @property
     def kind(self) -> Kind:
@@ -161,7 +173,7 @@ class Query:
 
         Several can have one name, as those of two tables can.
         """
-        parts = [part for each in self.aggregates for part in (each.argument, each.where)]
+        parts = [part for each in self.aggregates for part in each.parts]
         own = (
             column
             for part in (self.where, *self.keys, *parts)
@@ -205,7 +217,7 @@ class Query:
         """The number of expressions, those of subqueries included."""
         own = [output.expression for output in self.outputs]
         own += [term.expression for term in self.order]
-        own += [part for each in self.aggregates for part in (each.argument, each.where) if part]
+        own += [part for each in self.aggregates for part in each.parts]
         own += [part for part in (self.where, self.having, *self.keys) if part]
         return sum(map(size, own)) + sum(query.size for query in self.subqueries)
 

@@ -201,11 +201,20 @@ class JointRanks(Ranks):
 
 @dataclass(frozen=True)
 class Tally:
-    """The number of rows with each of `values`, from which the commonest value is selected."""
+    """The number of rows with each of `values`, from which the commonest value is selected.
+
+    With a `weight` each value has that total of its rows, and not their number.
+    """
 
     argument: ColumnRef
     where: Expr | None
     values: tuple[Value, ...]
+    weight: Total | None = None
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest that one row adds to the score of its value."""
+        return (1, 1) if self.weight is None else self.weight.bounds
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,7 @@ class _Nodes:
         """The nodes of a query: those of its source, and the rows that count."""
         rows = self.source.rows_held
         filters = dict.fromkeys([query.where, *(each.where for each in query.aggregates)])
-        arguments = dict.fromkeys(each.argument for each in query.aggregates)
+        arguments = dict.fromkeys(part for each in query.aggregates for part in each.arguments)
         parts = [*query.keys, *arguments, *filters]
         # Arguments are put on a grid, and it is seen where they are NULL.
         taken = self._total((*parts, *arguments), rows)
@@ -339,7 +339,7 @@ class _Nodes:
             case PerUnit(source=source):
                 assert source is not None
                 below, rows = _Nodes(source), source.rows_held
-                parts = [part for a in table.aggregates for part in (a.argument, a.where)]
+                parts = [part for a in table.aggregates for part in a.parts]
                 taken = below._total([table.where, *parts], rows) + cost_table.BLOCK
                 taken += rows * cost_table.AGGREGATE * (len(table.keys) + len(table.aggregates))
                 taken += below._keys(table.keys, rows)

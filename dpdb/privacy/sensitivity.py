@@ -189,20 +189,34 @@ def is_one_sided_rank(fraction: Fraction) -> bool:
     return fraction in (0, 1)
 
 
-def tally(contribution: Contribution) -> Fraction:
-    """The sensitivity of the score of a value as the mode: the number of rows that have the value.
+def tally(lower: int, upper: int, contribution: Contribution) -> Fraction:
+    """The sensitivity of the score of a value as the mode: Σ w over the rows that have the value.
 
-    A score changes by at most 1 for each group that a row enters or leaves.
+    Each row has an integer w in [lower, upper], which is 1 where rows are counted. Let M be the
+    largest |w|. A score changes by at most M for each group that a row enters or leaves. A row that
+    is replaced within a group leaves one value and enters another, or it keeps its value and w
+    changes by at most upper - lower. That is at most M where all w have one sign. Where they have
+    both, 2M is said: by so much the scores change against each other (see `is_one_sided_tally`).
+
+    The least is a grid step, so that weights that are all 0 have a scale.
     """
-    moved = contribution.neighbors is Neighbors.REPLACE and contribution.group_count > 1
-    return Fraction((2 if moved else 1) * contribution.rows_per_unit)
+    moved = contribution.neighbors is Neighbors.REPLACE and (
+        contribution.group_count > 1 or lower < 0 < upper
+    )
+    largest = max(abs(lower), abs(upper), 1)
+    return Fraction((2 if moved else 1) * largest * contribution.rows_per_unit)
 
 
-def is_one_sided_tally(contribution: Contribution) -> bool:
+def is_one_sided_tally(lower: int, upper: int, contribution: Contribution) -> bool:
     """Whether the scores of `tally` change against each other by at most their sensitivity.
 
-    A row that enters a group raises one score and lowers none. A row that is replaced within a
-    group lowers one score and raises another, which then change against each other by 2. With
-    several groups `tally` is 2 already, and a row that is replaced can do no more than that.
+    A row that enters or leaves a group changes one score, by |w| <= M, and no other; so scores
+    change against each other by at most M, whichever sign w has, and all of ε serves ([DDR20],
+    bounded range; [MT07] Theorem 6 and [DR14] Theorem 3.10 need 2M, for any scores). The changes of
+    several rows add up. A row that is replaced within a group lowers one score and raises another,
+    which then change against each other by 2M. With several groups, or weights of both signs,
+    `tally` is 2M already, and a row that is replaced can do no more than that.
     """
-    return contribution.neighbors is Neighbors.ADD_REMOVE or contribution.group_count > 1
+    both_signs = lower < 0 < upper
+    several = contribution.group_count > 1
+    return contribution.neighbors is Neighbors.ADD_REMOVE or several or both_signs

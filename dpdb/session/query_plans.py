@@ -24,7 +24,7 @@ from dpdb.plan.lowering import RowCount
 from dpdb.plan.plan import Plan, Release, ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.query import Options, Query
-from dpdb.plan.statistics import Total
+from dpdb.plan.statistics import Tally, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 from dpdb.policy.records import changed
@@ -171,13 +171,13 @@ def _size(release: Release) -> float:
             | Walk(look_scale=scale)
             | Threshold(scale=scale)
         ):
-            return float(scale)
+            return float(scale) / _row(release)
     return float(1 / release.mechanism.epsilon)
 
 
 def _row(release: Release) -> int:
     """The most that one row adds to a statistic."""
-    totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total)]
+    totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total | Tally)]
     return max([1, *(abs(end) for total in totals for end in total.bounds)])
 
 

@@ -183,7 +183,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
                 raise Unsupported("COUNT(DISTINCT …) takes one argument", place=where)
             argument = rows.expression(node.this.expressions[0])
             return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
-    only(node, rows.text, "this", "expression", "big_int", "quantile")
+    only(node, rows.text, "this", "expression", "big_int", "quantile", "deterministic")
     operand = node.this
     if function in (Function.MIN, Function.MAX) and isinstance(operand, exp.Distinct):
         # The least and the greatest value are the same with repeated ones left out.
@@ -198,7 +198,12 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         fraction = _fraction(node.expression, rows)
     elif isinstance(node, exp.ApproxQuantile):
         fraction = _fraction(node.args.get("quantile"), rows)
-    return _typed(Aggregate(function, rows.expression(operand), None, fraction, where))
+    # sqlglot takes the second argument of MODE(x, weight) for that of Databricks.
+    weighing, argument = node.args.get("deterministic"), rows.expression(operand)
+    weight = None
+    if weighing is not None:
+        weight = types.numeric(rows.expression(weighing), place(weighing, rows.text))
+    return _typed(Aggregate(function, argument, None, fraction, where, weight))
 
 
 def _approx_bounds(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:

@@ -102,7 +102,7 @@ class CorrelatedBinder:
         items = [answers.expression(item.unalias()) for item in tree.expressions]
         refuse_intervals(items, self.policy.unit, place(tree, text))
         aggregates = answers.aggregates
-        parts = [part for each in aggregates for part in (each.argument, each.where) if part]
+        parts = [part for each in aggregates for part in each.parts]
         parts += [] if rest is None else [rest]
         if any(slots(part, "subquery") for part in (*items, *parts)):
             raise Unsupported(
@@ -150,10 +150,11 @@ class CorrelatedBinder:
 
 
 def _in_names(aggregate: Aggregate, raw: Callable[[Expr], Expr]) -> Aggregate:
-    argument, where = aggregate.argument, aggregate.where
+    argument, weight, where = aggregate.argument, aggregate.weight, aggregate.where
     return replace(
         aggregate,
         argument=None if argument is None else raw(argument),
+        weight=None if weight is None else raw(weight),
         where=None if where is None else raw(where),
     )
 

@@ -29,6 +29,7 @@ KNOWN = "no row can pass the filter on {}: that is known, and costs nothing"
         ("COUNT(*), AVG(age)", []),
         ("MEDIAN(age) AS m, MODE(city)", ["m " + CHOSEN.format("rank"),
                                           "MODE(city) " + CHOSEN.format("frequency")]),
+        ("MODE(city, age) AS m", ["m " + CHOSEN.format("weight")]),
         ("COUNT(*) FROM t WHERE age > (SELECT MAX(age) AS top FROM t)", []),
         ("COUNT(*) + (SELECT MAX(age) AS top FROM t) FROM t", ["top " + CHOSEN.format("rank")]),
         ("zip, COUNT(*) FROM t GROUP BY zip HAVING COUNT(*) > 1",

@@ -106,6 +106,8 @@ QUERIES = [
     Query("SELECT MEDIAN(x) FROM t", ((), ()), ((ONE, ONE), (TWO, TWO))),
     Query("SELECT MIN(k), MAX(k) FROM t", ((), ()), ((ONE, ONE), (ONE, ONE))),
     Query("SELECT MODE(g) FROM t", ((), ()), ((ONE,), (TWO,))),
+    Query("SELECT MODE(g, k) FROM t", ((), ()), ((7 * ONE,), (14 * ONE,))),
+    Query("SELECT MODE(g, m) FROM t", ((), ()), ((3 * ONE,), (6 * ONE,))),
     Query("SELECT COUNT(*), SUM(x), AVG(x), MEDIAN(x) FROM t",
           ((7,), (8,)), ((ONE, ONE), (TWO, TWO))),
     Query("SELECT g, COUNT(*) FROM t GROUP BY g", ((1,), (2,)), cells=2),

@@ -241,6 +241,8 @@ SELECTED = st.builds(
         st.builds("{}(CLAMP({}, -9, 9))".format, st.sampled_from(["MIN", "MAX", "MEDIAN"]),
                   NUMBER.map(lambda pair: pair[0])),
         st.builds("MODE({})".format, st.sampled_from("jsb")),
+        st.builds("MODE({}, CLAMP({}, -9, 9))".format, st.sampled_from("jsb"),
+                  NUMBER.map(lambda pair: pair[0])),
         st.builds("QUANTILE_CONT({}, {})".format, st.sampled_from(["id", "i", "n", "m"]),
                   st.sampled_from([0.1, 0.25, 0.5, 0.95])),
     ),

@@ -44,6 +44,7 @@ AUDITS = [
           [A, []], [[], A], REPLACE, summed=True, power=0.9),
     Audit("MODE", "g, MODE(v) FROM t GROUP BY g", [[cells(v=0)]], [[cells(v=0), cells(v=1)]],
           power=0.1),
+    Audit("MODE of weights", "g, MODE(v, x) FROM t GROUP BY g", [[]], [[cells(5, v=1)]], power=0.1),
     Audit("MEDIAN in groups", "g, MEDIAN(x) FROM t GROUP BY g", [B], [[*B, cells(3)]], power=0.3),
     Audit("MAX", "g, MAX(x) FROM t GROUP BY g", [[cells(0), cells(1)]], [[cells(0), cells(1), *A]],
           power=0.2),

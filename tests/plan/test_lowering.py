@@ -180,6 +180,19 @@ def test_a_mode_is_of_declared_values() -> None:
         lowered("MODE(age + 1)")
 
 
+def test_a_weight_is_clamped_as_a_sum_of_it_is() -> None:
+    [release] = lowered("MODE(city, age) FILTER (WHERE age > 50)").releases
+    [summed] = lowered("SUM(age) FILTER (WHERE age > 50)").releases
+    assert isinstance(release.statistic, Tally)
+    assert release.statistic.weight == summed.statistic
+    assert release.aggregate == "weighted_mode"
+    assert release.mechanism.sensitivity * release.unit == 100
+    [release] = lowered("MODE(city, CLAMP(pay - 9, -2.5, 1))").releases
+    assert release.mechanism.sensitivity * release.unit == Fraction(5, 2)
+    with pytest.raises(MissingBounds, match="this expression"):
+        lowered("MODE(city, CAST(note AS NUMBER))")
+
+
 def test_distinct_units_change_by_one_and_other_values_by_the_rows_of_a_unit() -> None:
     policy = small_policy(unit="id", rows_per_unit=3)
     for column, change in (("id", 1), ("note", 3)):

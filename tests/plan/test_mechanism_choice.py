@@ -119,10 +119,14 @@ def test_values_are_selected_by_the_exponential_mechanism() -> None:
     assert choice().for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 4), HALF)
     moved = choice(MOVED)
     assert moved.for_quantile(ranks(quarter), SHARE) == Exponential(Fraction(3, 2), HALF, False, 2)
-    assert moved.for_mode(SHARE) == Exponential(Fraction(2), HALF, one_sided=True, selections=2)
-    assert choice(options=SMOOTH).for_mode(SHARE) == Exponential(Fraction(1), HALF, one_sided=True)
+    assert moved.for_mode(1, 1, SHARE) == Exponential(
+        Fraction(2), HALF, one_sided=True, selections=2
+    )
+    assert choice(options=SMOOTH).for_mode(1, 1, SHARE) == Exponential(
+        Fraction(1), HALF, one_sided=True
+    )
     staying = Contribution(Neighbors.REPLACE, optional=True)
-    assert choice(staying).for_mode(SHARE) == Exponential(Fraction(1), HALF)
+    assert choice(staying).for_mode(1, 1, SHARE) == Exponential(Fraction(1), HALF)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,7 @@ def test_rounding_is_paid_for_in_each_group_that_a_unit_can_be_in(
     assert bracket is not None
     for made in (
         chosen.for_quantile(ranks(HALF), SHARE),
-        chosen.for_mode(SHARE),
+        chosen.for_mode(1, 1, SHARE),
         bracket.selection,
     ):
         assert isinstance(made, Exponential)
@@ -171,7 +175,7 @@ def test_an_epsilon_too_small_for_a_walk_is_refused() -> None:
 
 def test_a_selection_has_twice_the_epsilon_of_a_concentrated_share() -> None:
     """It is ε²/8-zCDP, and the share stands for ε²/2."""
-    found = choice().for_mode(CONCENTRATED)
+    found = choice().for_mode(1, 1, CONCENTRATED)
     assert found == Exponential(Fraction(1), Fraction(1), one_sided=True)
     assert found.loss.rho == CONCENTRATED.epsilon**2 / 2
 
@@ -217,7 +221,7 @@ def test_an_epsilon_that_rounding_uses_up_is_refused() -> None:
         (BudgetShare(SLACK * 3 / 2, concentrated=True), True),
     ):
         if fits:
-            choice().for_mode(share)
+            choice().for_mode(1, 1, share)
         else:
             with pytest.raises(TooLarge, match="too small to select"):
-                choice().for_mode(share)
+                choice().for_mode(1, 1, share)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 
+import numpy as np
 import pytest
 
 from dpdb.plan.statistics import Ranks, Tally
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
+from dpdb.privacy.mechanisms import Exponential
 from dpdb.privacy.sensitivity import Contribution
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, score, world
 from tests.support.domains import CASES, PLENTY, read_row_kinds
@@ -90,6 +92,42 @@ def test_the_formula_of_ranks_is_the_largest_change(percent: int) -> None:
     assert sensitivity.rank(fraction, Contribution(ADD_REMOVE, True)) == entered
     assert sensitivity.rank(fraction, Contribution(REPLACE, True)) == replaced
     assert sensitivity.rank(fraction, Contribution(REPLACE, True, group_count=2)) >= 2 * entered
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_formula_of_tallies_is_the_largest_change(
+    relation: Neighbors, cells: int, rows: int
+) -> None:
+    """All rows of a unit, each of any weight at one of three values in a cell, or of none."""
+    contribution = Contribution(relation, True, cells, rows)
+    for lower, upper in combinations_with_replacement((-3, -1, 0, 1, 3), 2):
+        entries = [*product(range(cells), range(3), range(lower, upper + 1)), (0, 0, 0)]
+        units = list({_scores(each, cells) for each in product(entries, repeat=rows)})
+        before = units if relation is REPLACE else [((0,) * 3,) * cells]
+        score = span = 0
+        for one, other in product(before, units):
+            changes = [np.subtract(*pair) for pair in zip(one, other, strict=True)]
+            score = max(score, sum(int(abs(change).max()) for change in changes))
+            span = max(span, sum(int(np.ptp(change)) for change in changes))
+        planned = sensitivity.tally(lower, upper, contribution)
+        one_sided = sensitivity.is_one_sided_tally(lower, upper, contribution)
+        chosen_by = Exponential(planned, Fraction(1), one_sided)
+        if lower or upper:
+            assert chosen_by.span == span
+            assert score <= planned
+            assert score == planned or (one_sided and planned == span)
+        else:
+            assert span == 0 < planned
+
+
+def _scores(entries: Sequence[tuple[int, int, int]], cells: int) -> tuple[tuple[int, ...], ...]:
+    """For each cell the sum of the weights at each of three values."""
+    sums = [[0] * 3 for _ in range(cells)]
+    for cell, value, weight in entries:
+        sums[cell][value] += weight
+    return tuple(map(tuple, sums))
 
 
 def test_ranks_and_tallies_have_the_exponential_mechanism() -> None:

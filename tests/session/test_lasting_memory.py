@@ -13,6 +13,11 @@ import pytest
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import LedgerError
 from dpdb.ledger.book import Book
+from dpdb.ledger.plan_text import read, written
+from dpdb.plan.expressions import ColumnRef
+from dpdb.plan.identity import identity
+from dpdb.plan.statistics import Tally
+from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.reader import read_policy
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.source import Noise
@@ -83,6 +88,7 @@ SAME = [
     ("SELECT w, COUNT(*) FROM t GROUP BY w",) * 2,
     ("SELECT MEDIAN(a), MAX(a) FROM t", "SELECT MEDIAN(a), MAX(a) FROM t"),
     ("SELECT MODE(h), COUNT(DISTINCT h), VARIANCE(z) FROM t", "SELECT MODE(h), COUNT(DISTINCT h), VARIANCE(z) FROM t"),
+    ("SELECT MODE(h, a - z) FROM t WHERE a > 2", "SELECT mode(H, a - z) AS m FROM t WHERE 2 < a"),
     ("SELECT COUNT(*) FILTER (WHERE a > 2), COUNT(*) FILTER (WHERE h = 1) FROM t", "SELECT COUNT(*) FILTER (WHERE a > 2), COUNT(*) FILTER (WHERE h = 1) FROM t"),
     ("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)", "SELECT COUNT(*) + 1 - 1 FROM t WHERE (SELECT AVG(a) FROM t) < a"),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(relative_error = 0.9) COUNT(*) FROM t",) * 2,
@@ -102,6 +108,14 @@ def test_a_repeat_is_free_in_a_later_session(shop: Path, first: str, again: str)
     ]
     assert session(shop).balance.epsilon_left == 100 - paid.cost.epsilon
     verify(book_of(shop))
+
+
+def test_fields_that_an_earlier_version_did_not_write_have_their_defaults() -> None:
+    column = Column("g", Kind.TEXT, values=("x", "y"))
+    tally = Tally(ColumnRef(column), None, ("x", "y"))
+    told = written(tally)
+    assert told["Tally"].pop() is None  # the weight
+    assert read(told, {identity(column): column}) == tally
 
 
 FOLLOWS = [

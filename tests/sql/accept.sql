@@ -111,6 +111,8 @@ SELECT COUNT(*) FILTER (WHERE age > 30), SUM(income) FILTER (WHERE zip = 31643) 
 SELECT MEDIAN(age) FILTER (WHERE age > 30) FROM people;
 SELECT COUNT(DISTINCT name) FILTER (WHERE age > 30) FROM people WHERE zip = 31643;
 SELECT MODE(zip) FILTER (WHERE age > 60) FROM people;
+SELECT zip, MODE(zip, income - age) FILTER (WHERE age > 60) FROM people GROUP BY zip;
+SELECT MODE(plan, points), MODE(member, CLAMP(score, -1, 1)) FROM visits WHERE points BETWEEN 2 AND 5;
 SELECT STDDEV(score) FILTER (WHERE member) FROM visits WHERE NOT member;
 --- Comparisons
 SELECT COUNT(*) FROM people WHERE age = 30;

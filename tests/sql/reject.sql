@@ -596,6 +596,26 @@ SELECT MODE(age + 1) FROM people;
 SELECT MODE(name) FROM people;
 -- TypeMismatch
 SELECT MODE() FROM people;
+-- TypeMismatch 1:19 a number is needed here, not text
+SELECT MODE(plan, note) FROM visits;
+-- TypeMismatch a number is needed here, not boolean
+SELECT MODE(plan, TRUE) FROM visits;
+-- TypeMismatch a number is needed here, not date
+SELECT MODE(plan, born) FROM visits;
+-- MissingBounds CLAMP(loose, low, high)
+SELECT MODE(plan, loose) FROM visits;
+-- MissingBounds
+SELECT MODE(plan, points / score) FROM visits;
+-- SyntaxFault
+SELECT MODE(plan, points, score) FROM visits;
+-- Unsupported declared values
+SELECT MODE(note, points) FROM visits;
+-- Unsupported MODE takes a column
+SELECT MODE(grade + 1, points) FROM visits;
+-- Unsupported WITHIN GROUP goes with
+SELECT MODE(points) WITHIN GROUP (ORDER BY plan) FROM visits;
+-- Unsupported MODE takes no named arguments
+SELECT MODE(plan, points, contribution_bounds_per_group => (0, 1)) FROM visits;
 -- TypeMismatch 1:35 a boolean is needed here
 SELECT COUNT(*) FROM people WHERE age;
 -- TypeMismatch

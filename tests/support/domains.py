@@ -207,6 +207,15 @@ CASES = [
     Case("SELECT MODE(g) FROM t", "1", "1"),
     Case("SELECT MODE(h) FROM t", "1", "1"),
     Case("SELECT MODE(b) FILTER (WHERE b) FROM t", "1", "1"),
+    Case("SELECT MODE(g, k) FROM t", "7", "7"),
+    Case("SELECT MODE(b, -k) FROM t", "7", "7"),
+    Case("SELECT MODE(v, CLAMP(w, 1, 3)) FROM t", "3e9", "3e9"),
+    Case("SELECT MODE(g, big) FROM t", f"{BIG}", f"{BIG}"),
+    Case("SELECT MODE(h, 0) FROM t", "1>0", "1>0"),
+    # Of both signs: scores move by 7 at most, but against each other by 10.
+    Case("SELECT MODE(g, x) FROM t", "5", "10>7"),
+    Case("SELECT MODE(b, m) FILTER (WHERE b) FROM t", "3", "6>4"),
+    Case("SELECT MODE(b, x) FROM t WHERE x > 0", "5", "5"),
     Case("SELECT SUM(x), COUNT(*), AVG(x) FROM t", "7", "8"),
     # Counts that tell rows apart are one histogram: replaced, a row can leave one atom for another.
     Case(
@@ -251,6 +260,8 @@ CASES = [
     Case("SELECT g, MEDIAN(x) FROM t GROUP BY g", "1/2", "1"),
     Case("SELECT g, MAX(x) FROM t GROUP BY g", "1", "2"),
     Case("SELECT g, MODE(b) FROM t GROUP BY g", "1", "2"),
+    Case("SELECT g, MODE(b, k) FROM t GROUP BY g", "7", "14"),
+    Case("SELECT g, MODE(h, x) FROM t GROUP BY g", "5", "10"),
 ]
 
 

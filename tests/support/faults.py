@@ -223,6 +223,18 @@ ROWS = (
         "privacy/test_sensitivity_formulas.py::test_the_formula_of_totals_is_the_largest_change",
     ),
     Mutant(
+        "the largest weight as sensitivity where the smallest is farther from 0",
+        "differencing",
+        [Change("privacy.sensitivity:tally", "max(abs(lower), abs(upper), 1)", "max(upper, 1)")],
+        "privacy/test_sensitivity_formulas.py::test_the_formula_of_tallies_is_the_largest_change",
+    ),
+    Mutant(
+        "weights of both signs change against each other by the largest",
+        "differencing",
+        [Change("privacy.sensitivity:tally", " or lower < 0 < upper", "")],
+        "privacy/test_sensitivity_formulas.py::test_the_formula_of_tallies_is_the_largest_change",
+    ),
+    Mutant(
         "a vector's sensitivity is that of its first part",
         "differencing",
         [Change("privacy.sensitivity:joint", "return max(", "return next(")],

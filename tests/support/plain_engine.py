@@ -382,6 +382,15 @@ class _Statistics:
             case Ranks(grid=grid):
                 return [self._words(sorted(self._steps(rows, statistic, grid)))
                         for rows in self.cells]  # fmt: skip
+            case Tally(weight=Total() as weight, argument=column):
+                largest = max(abs(end) for end in weight.bounds)
+                name = column.column.name
+                return [
+                    np.array([sum(self._steps([row for row in rows if row[name] == value],
+                                              weight, weight.grid))
+                              for value in statistic.values], representation(largest))
+                    for rows in self.cells
+                ]  # fmt: skip
             case Tally(argument=column):
                 name = column.column.name
                 return [

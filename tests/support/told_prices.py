@@ -43,7 +43,7 @@ columns.s = {{ type = "text" }}
 LIMITS = "analysts.alice = {{ epsilon = {} }}\nanalysts.bob = {{ epsilon = {} }}\n"
 ANALYSTS = ("alice", "bob")
 AGGREGATES = ("COUNT(*)", "COUNT(*)", "COUNT(a)", "SUM(a)", "AVG(a)", "VAR_POP(a)", "MEDIAN(a)",
-              "COUNT(DISTINCT a)", "COUNT_IF({test})", "SUM(a) / COUNT(*)", "MAX(a)", "MODE(g)",
+              "COUNT(DISTINCT a)", "COUNT_IF({test})", "SUM(a) / COUNT(*)", "MAX(a)", "MODE(g)", "MODE(g, a)",
               "COUNT(*) FILTER (WHERE {test})", "SUM(a) FILTER (WHERE {test})")  # fmt: skip
 TESTS = ("a < 4", "a >= 4", "a = 2", "a > 6", "g = 'x'", "g = 'y'", "a * a > 8", "s = 'p'", "a < 99",
          "a > (SELECT AVG(a) FROM {other})", "NOT a < 4", "a BETWEEN 2 AND 5", "a > 50")  # fmt: skip

@@ -245,6 +245,8 @@ KEY_EQUATIONS = [
     Row("exponential", "Pr of utility 0", lambda: chance([3, 2, 0], 2, 2), 0.0351, 4),
     Row("exponential", "2Δu/ε in a session",
         lambda: scale(f"{CE} {ONE}", "SELECT MODE(Race) FROM ce"), 2, 9),
+    Row("exponential", "2Δu/ε of a sum of incomes up to 1,000,000",
+        lambda: scale(f"{CE} {ONE}", "SELECT MODE(Race, Income) FROM ce"), 2_000_000, 9),
 ]  # fmt: skip
 
 # Evans, Girkins, Sartor: the transcripts are in test_teaching. Here is the noise k·Δf/ε of the

@@ -50,6 +50,7 @@ REFUSED = [
     (UNITED, "can have 117000 rows in UNION ALL|can take"),
     (LOOKED_UP, "can have 1521000 rows in JOIN products#2"),
     (f"SELECT COUNT(*) FROM customers WHERE name LIKE '%{'_' * 450}1%'", "can take 11"),
+    (f"SELECT MODE(segment, IF(name LIKE '%{'_' * 450}1%', 1, 0)) FROM customers", "can take"),
 ]
 
 

@@ -21,7 +21,7 @@ from dpdb.errors import folded, printable
 from dpdb.plan.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.plan import Mechanism, Plan, Release
 from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
-from dpdb.plan.statistics import Histogram, Joint, Ranks, Total
+from dpdb.plan.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
@@ -47,7 +47,7 @@ NAMES = {
 CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
-    "exponential": "the most {} can change it (of a value's rank or count)",
+    "exponential": "the most {} can change it (of a value's rank, count or weight)",
     "halves": "the most {} can change it (of a value's rank in its half)",
     "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
@@ -181,7 +181,7 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
             yield "bins", f"{len(atoms)}, between powers of two; no row is in two"
         case Histogram() as histogram:
             yield from _atoms(drawn, histogram)
-        case Total() | Ranks() as statistic:
+        case (Total() | Ranks() as statistic) | Tally(weight=Total() as statistic):
             yield "bounds", _bounds(drawn, statistic, given) + _shift(statistic)
         case Joint(argument=argument, grid=grid) as vector if argument and grid:
             yield "bounds", _bounds(drawn, Total(argument, None, grid), given)

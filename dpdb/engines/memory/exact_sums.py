@@ -39,8 +39,7 @@ def grouped_total(
     """
     kind = representation(largest)
     result: Array = np.zeros(cells, dtype=kind)
-    block = max(_CACHED, cells)
-    assert block <= 2 ** (53 - _LIMB)
+    block = min(max(_CACHED, cells), 2 ** (53 - _LIMB))
     for start in range(0, len(groups), block):
         rows = slice(start, start + block)
         terms = _terms(values[rows], centre, power, largest)

@@ -283,6 +283,24 @@ class Statistics:
 
     def _tally(self, statistic: Tally) -> list[Array]:
         places = places_among(self._frame.columns[statistic.argument.column.name], statistic.values)
-        counted = self._counted(places, places == len(statistic.values), statistic.where)
-        cells = 1 if self._cells is None else self._cells
-        return tallies(*counted, len(statistic.values), cells)
+        cells, width = 1 if self._cells is None else self._cells, len(statistic.values)
+        if statistic.weight is not None:
+            return list(self._weighed(statistic.weight, places, width, cells))
+        counted = self._counted(places, places == width, statistic.where)
+        return tallies(*counted, width, cells)
+
+    def _weighed(self, weight: Total, places: Array, width: int, cells: int) -> Array:
+        """For each cell the total of the weights of the rows at each place below `width`.
+
+        Rows that are not counted are in the group past the last.
+        """
+        steps, outside = self._on_grid(weight.argument, weight.grid), places == width
+        null = outside if steps.null is None else outside | steps.null
+        counted = self._selected(weight.where, null)
+        assert counted is not None
+        groups = np.int64(0) if self._groups is None else self._groups.astype(np.int64)
+        past = cells * width
+        flat = np.where(counted, np.minimum(groups * width + places, past), past)
+        values = np.broadcast_to(steps.values, self._rows)
+        largest = max(map(abs, weight.bounds))
+        return exact_sums.grouped_total(flat, values, past, largest).reshape(cells, width)

@@ -32,7 +32,7 @@ AGGREGATES = {
         "a value with about q of the others below it",
     ),
     "PERCENTILE_DISC": ("PERCENTILE_DISC(q) WITHIN GROUP (ORDER BY x)", "PERCENTILE_CONT"),
-    "MODE": ("MODE(x)", "a value among the commonest declared ones"),
+    "MODE": ("MODE(x, weight)", "a value among the commonest declared ones, or of most weight"),
     "CORR": ("CORR(y, x)", "the correlation, from -1 to 1"),
     "COVAR_POP": ("COVAR_POP(y, x)", "the covariance of a population"),
     "COVAR_SAMP": ("COVAR_SAMP(y, x)", "the covariance of a sample"),

@@ -45,18 +45,23 @@ class Weights(NamedTuple):
         return list(map(lshift, self.mantissas.tolist(), self.powers.tolist()))
 
 
-def binary_weights(distances: npt.NDArray[np.int64], rate: Fraction) -> Weights:
+def binary_weights(
+    distances: npt.NDArray[np.int64] | npt.NDArray[np.float64], rate: Fraction
+) -> Weights:
     """Integer weights proportional to exp(-rate·distance), each to a relative error of 2^-44.
 
-    Distances below 2^53 are exact and `rate` has a relative error of 2^-53, so an exponent of at
-    most 80 has an error below 2^-45, and exp adds a few times 2^-53.
+    Distances below 2^53 are exact. As doubles larger ones, `rate` and the product have a relative
+    error of 2^-53 each, so an exponent of at most 80 has an error below 2^-45, and exp adds a few
+    times 2^-53.
     """
     exponents = np.minimum(distances * float(rate), FARTHEST)
     mantissas, powers = np.frexp(np.exp(-exponents))
     return Weights((mantissas * _MANTISSA).astype(np.int64), powers + _SHIFT)
 
 
-def weights(distances: npt.NDArray[np.int64], rate: Fraction) -> list[int]:
+def weights(
+    distances: npt.NDArray[np.int64] | npt.NDArray[np.float64], rate: Fraction
+) -> list[int]:
     """The integer weights of `binary_weights`, as Python's integers."""
     return binary_weights(distances, rate).whole()
 
@@ -80,9 +85,10 @@ def select_value(
     return int(starts[chosen]) + noise.below(int(lengths[chosen]))
 
 
-def select_index(counts: Sequence[int], mechanism: Exponential, noise: Noise) -> int:
-    """The index of a count, selected as the largest."""
-    distances = max(counts) - np.array(counts, dtype=np.int64)
+def select_index(scores: Sequence[int], mechanism: Exponential, noise: Noise) -> int:
+    """The index of a score, selected as the largest; sums of weights may be beyond 64 bits."""
+    top = max(scores)
+    distances = np.array([float(top - score) for score in scores])
     return choose(weights(distances, mechanism.rate), noise)
 
 

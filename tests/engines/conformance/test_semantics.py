@@ -268,6 +268,13 @@ def test_a_tally_counts_declared_values(world):
     assert tally == [found.get(value, 0) for value in ["a", "b", "B", "abc", "x_y", "10%"]]
 
 
+def test_a_tally_adds_up_the_weights_of_declared_values(world):
+    text = "SELECT MODE(s, i) FROM t WHERE b"
+    [[tally]] = exactly(text, world.policy, world.engine)
+    found = dict(world.duck.execute("SELECT s, SUM(i) FROM t WHERE b GROUP BY s").fetchall())
+    assert tally == [found.get(value) or 0 for value in ["a", "b", "B", "abc", "x_y", "10%"]]
+
+
 def test_a_subquery_is_a_constant(world):
     [[count]] = exactly(
         "SELECT COUNT(*) FROM t WHERE i > (SELECT AVG(i) FROM t)", world.policy, world.engine

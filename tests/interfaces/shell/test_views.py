@@ -121,6 +121,8 @@ CHOSEN = "{} is chosen by {}, and has no interval: how near it is depends on the
     ("COUNT(*) FROM t", [CAPPED, NOISE_ALONE]),
     ("COUNT(x), MODE(g), SUM(g), SUM(CLAMP(y, 0, 1)) FROM t WHERE x > 3",
      [CHOSEN.format("MODE(g)", "frequency"), CAPPED, NOISE_ALONE]),
+    ("MODE(g, x) FROM t",
+     [CHOSEN.format("MODE(g, x)", "weight"), CAPPED, "x: values are clamped to 0 … 100"]),
     ("AVG(x), SUM(x + 1) FROM t", [CAPPED, "x: values are clamped to 0 … 100", NOISE_ALONE]),
     ("WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = off) MEDIAN(d) FROM t",
      [CHOSEN.format("MEDIAN(d)", "rank"), CAPPED,

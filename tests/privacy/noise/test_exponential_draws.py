@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations, pairwise, product
 from operator import mul
 from random import Random
 
@@ -119,8 +119,8 @@ def index_distribution(counts: Sequence[int], chosen_by: Exponential) -> list[Fr
 def mode_mechanism(relation: Neighbors, epsilon: Fraction) -> Exponential:
     """The mechanism that the planner chooses for the mode of one cell."""
     contribution = Contribution(relation, optional=True)
-    one_sided = sensitivity.is_one_sided_tally(contribution)
-    return Exponential(sensitivity.tally(contribution), epsilon, one_sided)
+    one_sided = sensitivity.is_one_sided_tally(1, 1, contribution)
+    return Exponential(sensitivity.tally(1, 1, contribution), epsilon, one_sided)
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
@@ -138,6 +138,39 @@ def test_the_commonest_value_of_neighbours(relation: Neighbors, epsilon: Fractio
         assert ratio > exponential(epsilon * Fraction(19, 20))
     for counts, found in zip(tables, distributions, strict=True):
         exact = [exponential(count * chosen_by.rate) for count in counts]
+        close(found, [weight / sum(exact) for weight in exact])
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize("bounds", [(0, 5), (2, 5), (-2, 5), (-5, -1)], ids=str)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(8)], ids=str)
+def test_the_value_of_most_weight_of_neighbours(
+    relation: Neighbors, bounds: tuple[int, int], epsilon: Fraction
+) -> None:
+    """All tables of up to two rows, each of one of three values with any weight, or of none."""
+    contribution = Contribution(relation, optional=True)
+    one_sided = sensitivity.is_one_sided_tally(*bounds, contribution)
+    chosen_by = Exponential(sensitivity.tally(*bounds, contribution), epsilon, one_sided)
+    kinds = [(0, 0), *product(range(3), sorted({*bounds, sum(bounds) // 2}))]
+    tables = []
+    for rows in multisets(len(kinds), 2):
+        held = [kinds[kind] for kind in rows]
+        tables.append([sum(weight for at, weight in held if at == value) for value in range(3)])
+    distributions = [index_distribution(scores, chosen_by) for scores in tables]
+    ratio = largest_ratio(distributions, neighbouring(len(kinds), 2, relation))
+    assert exponential(epsilon * Fraction(1, 2)) < ratio <= exponential(epsilon)
+    for scores, found in zip(tables, distributions, strict=True):
+        exact = [exponential(score * chosen_by.rate) for score in scores]
+        close(found, [weight / sum(exact) for weight in exact])
+
+
+def test_sums_of_weights_beyond_64_bits_are_told_apart() -> None:
+    """Their differences decide, and not how large they are."""
+    chosen_by = Exponential(Fraction(2**53), Fraction(1), one_sided=True)
+    for distances in ([2**53, 0, 3 * 2**52], [2**85, 0, 1]):
+        exponents = [min(distance * chosen_by.rate, Fraction(FARTHEST)) for distance in distances]
+        exact = [exponential(-each) for each in exponents]
+        found = index_distribution([2**84 - distance for distance in distances], chosen_by)
         close(found, [weight / sum(exact) for weight in exact])
 
 
