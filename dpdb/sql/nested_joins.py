@@ -39,6 +39,8 @@ def taken_apart(
         if isinstance(leaf, Slot):
             return replace(leaf, index=leaf.index + subqueries)
         name, dot, column = leaf.column.name.partition(".")
+        if name not in leaves:  # of the first table, which has no name where it asks for a value
+            name, dot, column = "", ".", leaf.column.name
         return ColumnRef(replace(leaf.column, name=f"{leaves[name]}{dot}{column}"))
 
     def pieces(relation: Relation) -> list[JoinedScan]:

@@ -29,6 +29,13 @@ ANSWERED = [
     Answered("c LEFT JOIN r ON c.reg = r.id", "SUM(CASE WHEN r.name IS NULL THEN 1 ELSE 0 END)", 1),
     Answered("c LEFT JOIN rd ON c.reg + 1 = rd.id + 1", "COUNT(*)", 3, reached=False),
     Answered("r JOIN c ON c.reg = r.id LEFT JOIN rd ON rd.id = r.id", "COUNT(c.id)", 2),
+    Answered(
+        "(SELECT cust, amt FROM o WHERE (SELECT COUNT(*) FROM o d WHERE d.cust = o.cust) > 0) t"
+        " JOIN rd ON t.amt = rd.id",
+        "COUNT(*)",
+        4,
+        reached=False,
+    ),
     Answered("c JOIN o ON c.id = o.cust", "SUM(amt)", 6),
     Answered(
         "c, o WHERE (c.id = o.cust AND amt > 1) OR (c.id = o.cust AND st = 'x')", "SUM(amt)", 6
