@@ -56,6 +56,10 @@ class Gate:
         """The limits on answers for which rows are looked at, besides the budget's."""
         return self._moments.limits if self._timed else ()
 
+    def notes(self, unit_seconds: float) -> tuple[str, ...]:
+        """EXPLAIN's notes on when the answer leaves to a statement for which rows are looked at."""
+        return self._moments.notes(unit_seconds) if self._timed else ()
+
     def check(self) -> None:
         """Refuse a statement for which rows are looked at, where too many were."""
         if self._timed and self._leaving is None:

@@ -330,12 +330,17 @@ class Session:
         if planned is not None:
             plan = planned.plan_of(query)
             price, notes = planned.price(self._ledger), planned.notes
+            if planned.joint.result is None:
+                notes += self._gate.notes(planned.joint.plan.unit_seconds)
             answer = explained(text, plan, query.options, price, self.balance, notes=notes)
             return replace(answer, repeat=planned.answered, private=self._private)
         chosen = self._plans(query, rows)
         bill = self._shelf(chosen).bill(query.options)
         price = FREE if bill is None else bill.price(self._ledger)
-        answer = explained(text, chosen.explained, query.options, price, self.balance)
+        plan = chosen.explained
+        at_once = chosen.is_free or plan.settled
+        notes = () if at_once else self._gate.notes(plan.unit_seconds)
+        answer = explained(text, plan, query.options, price, self.balance, notes=notes)
         return replace(answer, repeat=chosen.is_free, private=self._private)
 
     def _shown(

@@ -85,6 +85,10 @@ class Moments(Protocol):
         """Draw the secrets of an answer, before rows are looked at; raises as `check` does."""
         ...
 
+    def notes(self, unit_seconds: float) -> tuple[str, ...]:
+        """EXPLAIN's notes on when a statement's answer leaves."""
+        ...
+
 
 class Ticks:
     """Answers leave on ticks; any number of them may."""
@@ -103,6 +107,10 @@ class Ticks:
             return _on_tick(elapsed, TICK * next(needed, _MULTIPLES[-1]), share)
 
         return leaving
+
+    def notes(self, _: float) -> tuple[str, ...]:
+        """None: ticks are short."""
+        return ()
 
 
 class NoisyMoments:
@@ -135,11 +143,25 @@ class NoisyMoments:
         delay = law.delay(int(self._noise.gaussian(law.variance, 1)[0]))
 
         def leaving(elapsed: float, unit_seconds: float) -> float:
-            step = math.ceil(unit_seconds / STEPS * _SECOND)
+            step = _step(unit_seconds)
             steps = -(-math.ceil(elapsed * _SECOND) // step) + delay
             return -(-steps * step // _MILLISECOND) * _MILLISECOND / _SECOND
 
         return leaving
+
+    def notes(self, unit_seconds: float) -> tuple[str, ...]:
+        """The law of the delay."""
+        law, step = delay_law(self._answers), _step(max(unit_seconds, _LEAST)) / _MILLISECOND
+        mean, deviation = law.offset * step, math.sqrt(law.variance) * step
+        return (
+            f"the answer leaves at a noisy moment: {mean:.0f} ms after it is ready in the mean,"
+            f" standard deviation {deviation:.0f} ms",
+        )
+
+
+def _step(unit_seconds: float) -> int:
+    """The nanoseconds of one step of noisy delays."""
+    return math.ceil(unit_seconds / STEPS * _SECOND)
 
 
 def _on_tick(ready: float, tick: float, share: float) -> float:

@@ -64,6 +64,23 @@ def test_moments_fit_their_law(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps.min() >= 0
 
 
+def test_explain_says_the_law_of_what_waits(noisy: Session, tmp_path: Path) -> None:
+    """Least T is 1 ms, so a step is a tenth of it; repeats and what is settled leave at once."""
+    law = delay_law(3)
+    mean, deviation = law.offset / STEPS, float(law.variance) ** 0.5 / STEPS
+    note = (
+        f"the answer leaves at a noisy moment: {mean:.0f} ms after it is ready in the mean,"
+        f" standard deviation {deviation:.0f} ms"
+    )
+    assert mean > 10
+    assert note in noisy.execute(f"EXPLAIN {COUNT}").notes
+    noisy.execute(COUNT)
+    for text in (COUNT, f"{COUNT} WHERE x > 20"):
+        assert note not in noisy.execute(f"EXPLAIN {text}").notes
+    plain = dpdb.connect(tmp_path / "t.toml", timing="plain")
+    assert note not in plain.execute(f"EXPLAIN {COUNT}").notes
+
+
 def test_an_answer_waits_and_a_repeat_does_not(noisy: Session, slept: list[float]) -> None:
     noisy.execute(COUNT)
     assert len(slept) == 1
