@@ -67,6 +67,11 @@ MAX_UNIT_BYTES = 64_000_000
 """The most memory that the rows of one unit take in a node."""
 MAX_UNIT_SECONDS = 0.01
 """The most time that the rows of one unit take in a statement."""
+PIECE = 2**26
+"""The most memory that the units take that are worked on at once: those of a piece, one at least.
+
+No less than MAX_UNIT_BYTES, so that one unit is in it.
+"""
 FEW_ROWS = 10_000
 LITTLE_TIME = 0.001
 """The rows and the seconds of one unit up to which EXPLAIN says nothing of them."""

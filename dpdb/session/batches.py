@@ -134,7 +134,7 @@ class PlannedPart:
         return () if self.answered else ("paid for with a statement before it, as planned",)
 
     def purchase(
-        self, ledger: Ledger, open_executor: OpenExecutor, check: Callable[[], None]
+        self, ledger: Ledger, open_executor: OpenExecutor, check: Callable[[Plan], None]
     ) -> Purchase:
         """The answer to the query. The first of those drawn together is charged for all of them.
 
@@ -142,7 +142,7 @@ class PlannedPart:
         """
         joint, price, notes = self.joint, FREE, self.notes
         if joint.result is None:
-            check()
+            check(joint.plan)
             receipt = joint.charge(ledger)
             with paid_for():
                 joint.result = open_executor().execute(joint.plan, receipt)

@@ -5,15 +5,21 @@ There are no refunds: what happens after the charge is paid for.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.errors import BudgetExceeded, paid_for
+from dpdb.errors import BudgetExceeded, OutOfResources, paid_for
 from dpdb.ledger.protocol import FREE, Price
+from dpdb.plan.per_unit import PerUnit
 from dpdb.plan.plan import Plan
+from dpdb.plan.relations import Joined
+from dpdb.plan.row_unions import RowUnion
+from dpdb.plan.row_windows import WindowedRows
+from dpdb.plan.unit_work import PIECE
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.session.executor import Executor, GradualExecutor, NoisyResult
 from dpdb.session.query_plans import is_accurate
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
     from dpdb.plan.query import Options
 
 
+MAX_AT_ONCE = 3 * PIECE
+"""The most bytes that are held of units at once: what is made, what of, and while it is made."""
 OpenExecutor = Callable[[], Executor]
 """Gives the executor; it is asked for when the charge has been taken."""
 
@@ -55,6 +63,24 @@ class Keeping(Protocol):
         it.
         """
         ...
+
+
+def check_memory(plan: Plan) -> None:
+    """Refuse a plan before it is charged for, where there is no memory to work on its units.
+
+    The memory is asked for, and given back untouched, which takes some microseconds. So whether it
+    is there does not depend on rows. A system that promises more than it has refuses nothing, here
+    or later: it ends the process.
+    """
+    made = Joined | PerUnit | RowUnion | WindowedRows
+    if any(isinstance(p.table, made) and not p.table.public for p in plan.every_plan):
+        try:
+            mmap.mmap(-1, MAX_AT_ONCE).close()
+        except OSError:
+            raise OutOfResources(
+                f"joins and SELECTs within FROM need {MAX_AT_ONCE >> 20} MB of memory, which are"
+                " not there"
+            ) from None
 
 
 def settled(known: Draws = ()) -> Purchase:

@@ -277,7 +277,7 @@ class Session:
         planned = self._as_planned(query)
         if planned is not None:
             ledger, repeat = self._ledger.recording(text), planned.answered
-            purchase = planned.purchase(ledger, lambda: self._executor(()), self._gate.check)
+            purchase = planned.purchase(ledger, lambda: self._executor(()), self._check_reads)
             with paid_for(charged=purchase.price != FREE):
                 return self._answer(text, planned.plan_of(query), purchase, repeat)
         chosen, options = self._plans(query, self._rows), query.options
@@ -291,7 +291,7 @@ class Session:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
         shelf = self._shelf(chosen)
-        self._gate.check()
+        self._check_reads(plans[-1])
         steps = purchases(
             plans, options, ledger, lambda: self._executor(known), shelf, before=chosen.before
         )
@@ -302,6 +302,13 @@ class Session:
         with paid_for():
             released_answers.keep(query, chosen, purchase, self._memory)
             return self._answer(text, plans[purchase.step], purchase)
+
+    def _check_reads(self, plan: Plan) -> None:
+        """Refuse a plan for which rows are looked at, before it is charged for."""
+        from dpdb.session.purchases import check_memory  # noqa: PLC0415 (numpy)
+
+        self._gate.check()
+        check_memory(plan)
 
     def _as_planned(self, query: Query) -> PlannedPart | None:
         """The query's part of a joint plan, where it was planned with others."""

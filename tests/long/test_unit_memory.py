@@ -104,6 +104,45 @@ def test_a_lack_of_memory_does_not_tell_of_a_unit(tmp_path: Path, examples: int)
     assert {*found} == {"answered"}
 
 
+ASKING = """
+import resource, sys, dpdb
+from dpdb.errors import DpdbError
+from tests.support.limited_memory import taken
+_, policy, megabytes, *statements = sys.argv
+session = dpdb.connect(policy, epsilon=9, queries=9)
+for text in ("SELECT COUNT(*) FROM c JOIN o ON c.id = o.cust CROSS JOIN days d WHERE x > kind",
+             "SELECT AVG(k) FROM (SELECT cust, COUNT(*) AS k FROM o GROUP BY cust) AS t WHERE k < 9"):
+    session.execute(text)  # what is loaded is there before
+before = session.balance
+limit = taken() + (int(megabytes) << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for text in statements:
+    try:
+        session.execute(text)
+        print("answered")
+    except DpdbError as error:
+        print(error.kind, error.hint, session.balance == before)
+"""
+
+
+@pytest.mark.parametrize(("megabytes", "expected"), [
+    (100, "OutOfResources None True"), (250, "answered"),
+])  # fmt: skip
+def test_a_lack_of_memory_shows_before_the_charge(
+    tmp_path: Path, megabytes: int, expected: str
+) -> None:
+    """Whether a unit is there or not; what reads one stored table alone needs no pieces."""
+    joined = "SELECT COUNT(*) FROM c JOIN o ON c.id = o.cust CROSS JOIN days d"
+    made = "SELECT COUNT(*) FROM (SELECT cust, SUM(x) AS k FROM o GROUP BY cust) AS t WHERE k > 3"
+    for extra in (True, False):
+        policy = files(tmp_path / f"{extra}", extra)
+        child = subprocess.run(
+            [sys.executable, "-c", ASKING, policy, str(megabytes), joined, made, "SELECT SUM(x) FROM o"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert child.stdout.splitlines() == [expected, expected, "answered"], child.stderr[-2000:]
+
+
 def test_all_units_at_once_would_take_more_memory_than_there_is(tmp_path: Path) -> None:
     statements = ["SELECT COUNT(*) FROM (SELECT cust, ROW_NUMBER() OVER (PARTITION BY cust "
                   "ORDER BY x) AS k FROM (SELECT o.cust, o.id, o.x FROM o CROSS JOIN days d) AS i) "

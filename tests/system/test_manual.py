@@ -19,6 +19,7 @@ from dpdb.plan.query_releases import MAX_GROUPS
 from dpdb.plan.stability import MAX_FAN_OUT, MAX_PAIRS
 from dpdb.plan.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
 from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
+from dpdb.session.purchases import MAX_AT_ONCE
 from dpdb.sql.exact_answers import MAX_CELLS
 from dpdb.sql.predicates import MAX_LIST, MAX_PATTERN
 from dpdb.sql.scopes import MAX_OUTPUTS
@@ -130,7 +131,8 @@ def test_sizes_in_the_manual_are_those_that_hold() -> None:
         *(MAX_LENGTH, MAX_TOKENS, MAX_NESTING, MAX_CHAIN, MAX_TYPES, MAX_WAITING),
         *(MAX_EXPRESSIONS, MAX_SELECTS, MAX_OUTPUTS, MAX_LIST, MAX_WILDCARDS),
         *(MAX_GROUPS, MAX_CANDIDATES, MAX_FAN_OUT, MAX_UNIT_ROWS),
-        *(MAX_UNIT_BYTES // 10**6, int(MAX_UNIT_SECONDS * 1000), MAX_PAIRS, MAX_PUBLIC_HELD),
+        *(MAX_UNIT_BYTES // 10**6, int(MAX_UNIT_SECONDS * 1000)),
+        *(MAX_AT_ONCE >> 20, MAX_PAIRS, MAX_PUBLIC_HELD),
         *(MAX_PUBLIC_ROWS, MAX_PUBLIC_CELLS, MAX_CELLS, LONGEST_FILE),
     ]
     assert MAX_PATTERN == MAX_LIST

@@ -52,6 +52,7 @@ from dpdb.plan.plan import Plan
 from dpdb.plan.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.plan.row_unions import RowUnion
 from dpdb.plan.row_windows import WindowedRows
+from dpdb.plan.unit_work import PIECE
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame
@@ -59,9 +60,6 @@ from dpdb.vectors.vector import AnyVector
 
 MadeTable = PerUnit | RowUnion | WindowedRows
 """A table that a SELECT within FROM makes of the rows of others."""
-
-PIECE = 2**28
-"""The bytes that the rows of the units in a piece take at most, wherever they are worked on."""
 
 Read = Callable[[Table, frozenset[str]], Loaded]
 """Reads columns of a stored table."""
