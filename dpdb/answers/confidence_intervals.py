@@ -30,7 +30,7 @@ from dpdb.plan.estimate import Estimate
 from dpdb.plan.expressions import Slot, slots
 from dpdb.plan.moments import Combination, value
 from dpdb.plan.plan import Plan, Release
-from dpdb.plan.query import COUNTS, Function, Output
+from dpdb.plan.query import COUNTS, DEVIATIONS, SAMPLED, Function, Output
 from dpdb.plan.statistics import Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import Gaussian, Laplace
@@ -38,6 +38,9 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Array, Vector, numbers
+
+_OVER_A_NUMBER = {Function.AVG, Function.VAR_POP, *SAMPLED, *DEVIATIONS}
+"""What is computed by a division by a number of rows."""
 
 
 def confidence_intervals(
@@ -276,3 +279,32 @@ def _cut_tail(threshold: Threshold, value: Array) -> Array:
     whole = 1 + math.exp(-1 / scale) - 2 * math.exp(-(cut + 1) / scale)
     positive, others = beyond(np.maximum(value, 1)), whole - beyond(np.maximum(1 - value, 1))
     return np.asarray(np.where(value > 0, positive, others))
+
+
+def few_rows_notes(planned: Plan, draws: Draws) -> tuple[str, ...]:
+    """A note for each average or variance of so few rows that the noise of their number matters.
+
+    The noise of the number n moves y / n to one side, for an average by about its share (σ / n)² of
+    the distance from the centre. The note is for n below twice the margin of its noise, where that
+    is more than some 6 %. Cells that are only noise have a note of their own.
+    """
+    notes = []
+    for output in planned.outputs if planned.cells else ():
+        for slot in sorted(slots(output.expression, "aggregate")):
+            estimate = planned.estimates[slot]
+            rows = estimate.moments.count
+            if estimate.aggregate.function not in _OVER_A_NUMBER or not (rows and rows.weights):
+                continue
+            ends = interval_of(estimate, planned, draws, CONFIDENCE)
+            if ends is None:
+                continue
+            least, most = float(estimate.interval.lower), float(estimate.interval.upper)
+            margin, number = margin_of(rows, planned, CONFIDENCE), read(rows, draws)
+            few = (number < 2 * margin) & ~((ends[0] <= least) & (ends[1] >= most))
+            if cells := int(few.sum()):
+                part = f" in {cells} of {len(few)} rows" if len(few) > 1 else ""
+                notes.append(
+                    f"{output.label} is of few rows{part}: noise of ± {margin:.0f} in their number"
+                    " moves it to one side, too"
+                )
+    return tuple(dict.fromkeys(notes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.confidence_intervals import few_rows_notes
 from dpdb.answers.contribution_notes import bounding_notes
 from dpdb.answers.derived import noisy_table
 from dpdb.answers.group_rows import with_all_keys
@@ -63,6 +64,7 @@ def bought(
                 *bin_notes(planned),
                 *accuracy_notes.interval_notes(planned),
                 *accuracy_notes.only_noise_notes(columns, cells),
+                *few_rows_notes(planned, noisy.draws),
                 *of_then,
             )
         ),

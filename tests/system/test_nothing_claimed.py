@@ -92,6 +92,17 @@ def test_one_row_that_is_all_noise(session: Session) -> None:
     assert "± 50 (only noise)" in FORMATS["table"](answer)
 
 
+FEW = "{0} is of few rows{1}: noise of ± {2} in their number moves it to one side, too"
+
+
+def test_an_average_of_few_rows_says_so(session: Session) -> None:
+    """Where rows are many, or all is noise, there is no such note."""
+    session.execute("SET epsilon = 0.5")
+    few = "SELECT AVG(x) AS a FROM t WHERE g = 1 AND x < {}"
+    assert session.execute(few.format(15)).notes == (FEW.format("a", "", 8),)
+    assert session.execute(few.format(90)).notes == ()
+
+
 def test_counts_and_sums_of_few_rows_are_not_marked(session: Session) -> None:
     """Their noise is as large as the answer, and yet it says that there are few rows."""
     answer = session.execute("SELECT COUNT(*), SUM(x) FROM t WHERE g = 2")
