@@ -6,9 +6,27 @@ no secret and no promise: the moment at which an answer leaves is chosen by them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+
+from dpdb.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Compare,
+    Expr,
+    InList,
+    Like,
+    Literal,
+    children,
+    columns_of,
+)
+from dpdb.plan.relations import Scan, Source, scans
+from dpdb.plan.single_values import SingleValue
+from dpdb.plan.unit_texts import texts_of
+from dpdb.policy.catalog import Kind, Table
 
 SCAN = 50
 """A row that a table has, or a join or a SELECT within FROM goes over; 12 were measured."""
@@ -36,7 +54,7 @@ BLOCK = 110_000
 
 @dataclass(frozen=True)
 class Cost:
-    """What an operation takes for each row, and for each character of its texts."""
+    """The nanoseconds of an operation for each row, and for each character of its texts."""
 
     row: int
     character: float = 0
@@ -88,7 +106,7 @@ _CALLS = {
 
 
 def like(pattern: Sequence[str | None]) -> Cost:
-    """What LIKE takes; where `_` stands between two `%` it is tried from every place of a text."""
+    """The cost of LIKE; where `_` stands between two `%` it is tried from every place of a text."""
     if "" not in pattern:
         return LIKE
     parts = (
@@ -97,6 +115,91 @@ def like(pattern: Sequence[str | None]) -> Cost:
     return replace(LIKE_ANY, character=LIKE_ANY.character + LIKE_PLACE * max(parts))
 
 
-def call(name: str) -> Cost:
-    """What a scalar function takes; one that is not listed is one of real numbers or dates."""
-    return _CALLS.get(name, REAL)
+def of_operation(expression: Expr) -> Cost:
+    """The cost of an operation, without its operands.
+
+    A function that is not listed is one of real numbers or dates.
+    """
+    has_texts = any(each.kind is Kind.TEXT for each in children(expression))
+    match expression:
+        case Literal():
+            return Cost(0)
+        case Call(name="coalesce" | "nullif") if has_texts:
+            return CAST
+        case Call(name=name):
+            return _CALLS.get(name, REAL)
+        case Cast():
+            texts = has_texts or expression.kind is Kind.TEXT
+            return CAST if texts else NUMBER
+        case Like(pattern=pattern):
+            return like(pattern)
+        case InList():
+            return EQUAL if has_texts else LISTED
+        case Case() if has_texts:
+            return CAST
+        case Compare() if has_texts:
+            return EQUAL
+    return NUMBER
+
+
+def _is_listed(expression: Expr) -> bool:
+    """Whether the policy lists the texts, of which those in rows are only numbers."""
+    return isinstance(expression, ColumnRef) and expression.column.values is not None
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The time and the memory that expressions take in so many rows of a source."""
+
+    source: Source
+
+    def bytes(self, rows: int, parts: Sequence[Expr | None]) -> int:
+        """The memory of what is read and worked out in so many rows."""
+        expressions = dict.fromkeys(part for part in parts if part is not None)
+        read = {name: ColumnRef(c) for e in expressions for name, c in columns_of(e).items()}
+        held = 4 * rows
+        for each in {*read.values(), *expressions}:
+            if each.kind is Kind.TEXT:
+                held += 8 * rows + 4 * texts_of(self.source, each).different(rows)
+            else:
+                held += 9 * rows
+        return held
+
+    def total(self, expressions: Iterable[Expr | None], rows: int) -> int:
+        """The time to work out some expressions in so many rows."""
+        return sum(self._time(each, rows) for each in expressions if each is not None)
+
+    def _time(self, expression: Expr, rows: int) -> int:
+        """The time to work out an expression in so many rows."""
+        below = self.total(children(expression), rows)
+        if isinstance(expression, ColumnRef):
+            if not isinstance(expression.column, SingleValue):
+                return 0
+            value = expression.column
+            return rows * WINDOW + self.total((value.argument, value.where), rows)
+        cost = of_operation(expression)
+        return below + rows * cost.row + self._read(cost, children(expression), rows)
+
+    def _read(self, cost: Cost, read: Sequence[Expr], rows: int) -> int:
+        """The time that the characters of texts take."""
+        if not cost.character:
+            return 0
+        texts = [texts_of(self.source, each) for each in read if each.kind is Kind.TEXT]
+        # Texts of several columns are compared row by row; what is of one column is worked out for
+        # each different text, and so are functions.
+        once = cost is not EQUAL or len(set().union(*map(columns_of, read))) == 1
+        read_of_all = (t.different(rows) if once else t.in_rows(rows) for t in texts)
+        return int(sum(read_of_all) * cost.character)
+
+    def keys(self, expressions: Iterable[Expr], rows: int) -> int:
+        """The time that texts take by which rows are sorted, grouped, joined or put together."""
+        keys = [each for each in expressions if each.kind is Kind.TEXT and not _is_listed(each)]
+        return len(keys) * rows * KEY.row + self._read(KEY, keys, rows)
+
+    def hashes(self, rows: int) -> int:
+        """The time to hash so many rows of the source, of which a cap may leave some out."""
+        leaves = (
+            [Scan(self.source)] if isinstance(self.source, Table) else scans(self.source.relation)
+        )
+        columns = sum(len(leaf.table.told_apart_by) for leaf in leaves)
+        return rows * (HASH + HASHED_COLUMN * columns)

@@ -1,4 +1,4 @@
-"""What one unit can add to the work of a statement: rows, memory and time, from the plan alone.
+"""The work that one unit can add to a statement: rows, memory and time, from the plan alone.
 
 `stability` bounds how many rows of a unit each relation has. Here the same is done for what SELECTs
 within FROM make of relations, node by node:
@@ -24,32 +24,18 @@ values in rows of u, itself and NULL. UNION ALL has the rows of its parts, one a
 window adds a column. Hashes for a cap, and windows, are worked out for the rows that are there. ∎
 
 `bytes`(N) follows from `made`(N) and what is held of each row, and the time from `cost_table`.
-Texts count up to the longest one that a column or an expression has, and all texts of one column in
-the rows of a unit up to what the table holds of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dpdb.errors import Place, TooLarge
 from dpdb.plan import cost_table
-from dpdb.plan.cost_table import Cost
-from dpdb.plan.derived import Window
+from dpdb.plan.cost_table import Costs
 from dpdb.plan.expressions import (
-    Call,
-    Case,
-    Cast,
-    ColumnRef,
-    Compare,
     Expr,
-    InList,
-    Like,
-    Literal,
-    children,
-    columns_of,
 )
 from dpdb.plan.identity import identity
 from dpdb.plan.per_unit import PerUnit
@@ -57,9 +43,7 @@ from dpdb.plan.query import Query
 from dpdb.plan.relations import Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.plan.row_unions import RowUnion
 from dpdb.plan.row_windows import WindowedRows
-from dpdb.plan.single_values import SingleValue
-from dpdb.plan.text_functions import LONGEST_JOINED
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Table
 
 MAX_UNIT_ROWS = 100_000
 """The most rows of one unit that exist while a node is worked out."""
@@ -75,23 +59,16 @@ No less than MAX_UNIT_BYTES, so that one unit is in it.
 FEW_ROWS = 10_000
 LITTLE_TIME = 0.001
 """The rows and the seconds of one unit up to which EXPLAIN says nothing of them."""
-LEAST_TEXTS = 10_000
-"""The bytes of all texts of a unit in one column, or TEXTS_A_ROW for each row that is held."""
-TEXTS_A_ROW = 100
-_JOINED = 4 * LONGEST_JOINED
-"""The most bytes of a text that `||` makes."""
-_SHORT = 40
-"""More than the characters of a number, a date or a boolean."""
 
 
 @dataclass(frozen=True)
 class NodeWork:
-    """What one unit can add to one node of a statement."""
+    """The work that one unit can add to one node of a statement."""
 
     name: str
-    """What the statement calls the node."""
+    """The name of the node in messages."""
     made: int
-    """The most rows of the unit that exist while it is worked out."""
+    """The most rows of the unit that exist while the node is worked out."""
     bytes: int = 0
     nanoseconds: int = 0
 
@@ -103,11 +80,11 @@ class NodeWork:
 
 @dataclass(frozen=True)
 class UnitWork:
-    """What one unit can add to a statement."""
+    """The work that one unit can add to a statement."""
 
     nodes: tuple[NodeWork, ...] = ()
     unit: str = "row"
-    """What a message calls the unit."""
+    """The name of the unit in messages."""
 
     @property
     def seconds(self) -> float:
@@ -140,9 +117,9 @@ NO_WORK = UnitWork()
 
 
 def work_of(query: Query, *, unless_settled: bool = False) -> UnitWork:
-    """What one unit can add to a query, to its subqueries and to all tables that are made.
+    """The work that one unit can add to a query, its subqueries and the tables that they make.
 
-    With `unless_settled` without those that the policy alone answers.
+    With `unless_settled`, queries that the policy alone answers are left out.
     """
     below = (work_of(each, unless_settled=unless_settled).nodes for each in query.subqueries)
     nodes = [node for several in below for node in several]
@@ -154,7 +131,7 @@ def work_of(query: Query, *, unless_settled: bool = False) -> UnitWork:
 def check_rows(source: Source, where: Place | None) -> None:
     """Refuse a table or relation of which one unit can have too many rows, or too large ones.
 
-    What it is made of has been checked before.
+    The tables below it have been checked before.
     """
     if source.public:
         return
@@ -209,51 +186,17 @@ def milliseconds(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Texts:
-    """The texts of a column or an expression in the rows of a unit."""
-
-    longest: int
-    """The most bytes of one."""
-    held: int = 0
-    """The most bytes of all cells of the columns that they are from."""
-    rows: int = 1
-    """The number of rows that these columns have of the unit."""
-    others: int = 0
-    """The most bytes of one that is from no column."""
-
-    def different(self, rows: int) -> int:
-        """The most bytes of different texts in so many rows."""
-        return min(rows * self.longest, self.held + rows * self.others)
-
-    def in_rows(self, rows: int) -> int:
-        """The most bytes in so many rows, where a join repeats the rows of a table evenly."""
-        times = -(-rows // max(self.rows, 1))
-        return min(rows * self.longest, times * self.held + rows * self.others)
-
-    @staticmethod
-    def made(longest: int) -> _Texts:
-        """Texts that are from no column."""
-        return _Texts(longest, others=longest)
-
-    @staticmethod
-    def of_any(parts: Iterable[_Texts]) -> _Texts:
-        """The texts where each is of one of the parts."""
-        several = [*parts]
-        return _Texts(
-            max((part.longest for part in several), default=0),
-            sum(part.held for part in several),
-            min((part.rows for part in several if part.held), default=1),
-            max((part.others for part in several), default=0),
-        )
-
-
-@dataclass(frozen=True)
 class _Nodes:
-    """The nodes of one source, and what they take."""
+    """The nodes of one source, and the work on each."""
 
     source: Source
     seen: set[str] = field(default_factory=set)
     """The identities of the tables that are made already: each is made once for a statement."""
+
+    @property
+    def costs(self) -> Costs:
+        """The costs of expressions over the source."""
+        return Costs(self.source)
 
     def of_query(self, query: Query) -> list[NodeWork]:
         """The nodes of a query: those of its source, and the rows that count."""
@@ -262,11 +205,13 @@ class _Nodes:
         arguments = dict.fromkeys(part for each in query.aggregates for part in each.arguments)
         parts = [*query.keys, *arguments, *filters]
         # Arguments are put on a grid, and it is seen where they are NULL.
-        taken = self._total((*parts, *arguments), rows)
+        taken = self.costs.total((*parts, *arguments), rows)
         taken += rows * cost_table.COUNTED * max(1, len(query.aggregates) + len(query.keys))
         caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)
-        taken += caps * (self._hashes(rows) + cost_table.CAP) + self._keys(query.keys, rows)
-        held = self._bytes(rows, parts)
+        taken += caps * (self.costs.hashes(rows) + cost_table.CAP) + self.costs.keys(
+            query.keys, rows
+        )
+        held = self.costs.bytes(rows, parts)
         return [*self.of_source(), NodeWork("the SELECT that is answered", rows, held, taken)]
 
     def of_source(self, *, deep: bool = True) -> list[NodeWork]:
@@ -296,12 +241,12 @@ class _Nodes:
         taken = step.made * pair + cost_table.BLOCK
         for side, rows in enumerate((before, held)):
             equal = [pair[side] for pair in on]
-            taken += self._total(equal, rows) + self._keys(equal, rows)
-        taken += self._total([rest], step.made if pairs else held)
+            taken += self.costs.total(equal, rows) + self.costs.keys(equal, rows)
+        taken += self.costs.total([rest], step.made if pairs else held)
         if step.alike is not None or source.entering is not None:
-            taken += _Nodes(right.table)._hashes(right.table.rows_held) + cost_table.CAP
+            taken += Costs(right.table).hashes(right.table.rows_held) + cost_table.CAP
         leaves = len([*scans(relation)])
-        size = step.made * (4 * leaves + 4) + self._bytes(step.made, [rest])
+        size = step.made * (4 * leaves + 4) + self.costs.bytes(step.made, [rest])
         return [*nodes, NodeWork(name, step.made, size, taken)]
 
     def _of_scan(self, table: Table, *, deep: bool) -> list[NodeWork]:
@@ -321,10 +266,6 @@ class _Nodes:
         taken = table.rows_held * cost_table.SCAN + cost_table.BLOCK
         return [NodeWork(table.name, table.rows_held, 8 * table.rows_held, taken)]
 
-    def _is_new(self, table: Table) -> bool:
-        """Whether a table is not made yet."""
-        return identity(table) not in self.seen
-
     def _below(self, table: PerUnit | RowUnion | WindowedRows) -> list[NodeWork]:
         """The nodes of what a table is made of."""
         match table:
@@ -339,178 +280,37 @@ class _Nodes:
                 return _Nodes(rows, self.seen).of_source()
 
     def _made(self, table: PerUnit | RowUnion | WindowedRows) -> NodeWork:
-        """What making a table takes, once that is there which it is made of."""
+        """The work of making a table of what is there already."""
         match table:
             case PerUnit(source=source):
                 assert source is not None
-                below, rows = _Nodes(source), source.rows_held
+                below, rows = Costs(source), source.rows_held
                 parts = [part for a in table.aggregates for part in a.parts]
-                taken = below._total([table.where, *parts], rows) + cost_table.BLOCK
+                taken = below.total([table.where, *parts], rows) + cost_table.BLOCK
                 taken += rows * cost_table.AGGREGATE * (len(table.keys) + len(table.aggregates))
-                taken += below._keys(table.keys, rows)
-                held = below._bytes(rows, [table.where, *table.keys, *parts])
+                taken += below.keys(table.keys, rows)
+                held = below.bytes(rows, [table.where, *table.keys, *parts])
                 return NodeWork(_called(Scan(table)), rows, held, taken)
             case RowUnion(parts=several):
                 taken = held = 0
                 for part in several:
-                    below, rows = _Nodes(part.source), part.source.rows_held
-                    taken += below._total([part.where, *part.columns], rows) + cost_table.BLOCK
+                    below, rows = Costs(part.source), part.source.rows_held
+                    taken += below.total([part.where, *part.columns], rows) + cost_table.BLOCK
                     taken += rows * cost_table.UNION * max(1, len(part.columns))
-                    taken += below._keys(part.columns, rows)
-                    held += below._bytes(rows, part.columns)
+                    taken += below.keys(part.columns, rows)
+                    held += below.bytes(rows, part.columns)
                 return NodeWork(_called(Scan(table)), table.rows_held, held, taken)
             case WindowedRows(rows=inner, windows=windows):
                 assert inner is not None
-                below, rows = _Nodes(inner), inner.rows_held
+                below, rows = Costs(inner), inner.rows_held
                 parts_of_all: list[Expr] = [part for each in windows for part in each.parts]
-                taken = below._total(parts_of_all, rows) + cost_table.BLOCK
-                taken += below._hashes(rows) + rows * cost_table.WINDOW * len(windows)
+                taken = below.total(parts_of_all, rows) + cost_table.BLOCK
+                taken += below.hashes(rows) + rows * cost_table.WINDOW * len(windows)
                 for each in windows:
                     ordered = (*each.partition, *(term.expression for term in each.order))
-                    taken += below._keys(ordered, rows)
-                held = below._bytes(rows, parts_of_all) + 9 * rows * len(windows)
+                    taken += below.keys(ordered, rows)
+                held = below.bytes(rows, parts_of_all) + 9 * rows * len(windows)
                 return NodeWork(_called(Scan(table)), rows, held, taken)
-
-    def _bytes(self, rows: int, parts: Sequence[Expr | None]) -> int:
-        """The memory of what is read and worked out in so many rows."""
-        expressions = dict.fromkeys(part for part in parts if part is not None)
-        read = {name: ColumnRef(c) for e in expressions for name, c in columns_of(e).items()}
-        held = 4 * rows
-        for each in {*read.values(), *expressions}:
-            if each.kind is Kind.TEXT:
-                held += 8 * rows + 4 * self._texts(each).different(rows)
-            else:
-                held += 9 * rows
-        return held
-
-    def _total(self, expressions: Iterable[Expr | None], rows: int) -> int:
-        """The time to work out some expressions in so many rows."""
-        return sum(self._time(each, rows) for each in expressions if each is not None)
-
-    def _time(self, expression: Expr, rows: int) -> int:
-        """The time to work out an expression in so many rows."""
-        below = self._total(children(expression), rows)
-        if isinstance(expression, ColumnRef):
-            if not isinstance(expression.column, SingleValue):
-                return 0
-            value = expression.column
-            return rows * cost_table.WINDOW + self._total((value.argument, value.where), rows)
-        cost = _cost(expression)
-        return below + rows * cost.row + self._read(cost, children(expression), rows)
-
-    def _read(self, cost: Cost, read: Sequence[Expr], rows: int) -> int:
-        """The time that the characters of texts take."""
-        if not cost.character:
-            return 0
-        texts = [self._texts(each) for each in read if each.kind is Kind.TEXT]
-        # Texts of several columns are compared row by row; what is of one column is worked out for
-        # each different text, and so are functions.
-        once = cost is not cost_table.EQUAL or len(set().union(*map(columns_of, read))) == 1
-        read_of_all = (t.different(rows) if once else t.in_rows(rows) for t in texts)
-        return int(sum(read_of_all) * cost.character)
-
-    def _keys(self, expressions: Iterable[Expr], rows: int) -> int:
-        """The time that texts take by which rows are sorted, grouped, joined or put together."""
-        keys = [each for each in expressions if each.kind is Kind.TEXT and not _is_listed(each)]
-        return len(keys) * rows * cost_table.KEY.row + self._read(cost_table.KEY, keys, rows)
-
-    def _hashes(self, rows: int) -> int:
-        """The time to hash so many rows of the source, of which a cap may leave some out."""
-        leaves = (
-            [Scan(self.source)] if isinstance(self.source, Table) else scans(self.source.relation)
-        )
-        columns = sum(len(leaf.table.key or leaf.table.columns) for leaf in leaves)
-        return rows * (cost_table.HASH + cost_table.HASHED_COLUMN * columns)
-
-    def _texts(self, expression: Expr) -> _Texts:
-        """The texts that an expression can come to."""
-        match expression:
-            case ColumnRef(column=column):
-                return self._texts_of(column.name)
-            case Literal(value=str(value)):
-                return _Texts.made(len(value.encode("utf-8", "replace")))
-            case Case(branches=branches, default=default):
-                return _Texts.of_any(map(self._texts, (*(value for _, value in branches), default)))
-            case Call(name="concat", arguments=arguments):
-                whole = sum(self._texts(each).longest for each in arguments)
-                return _Texts.made(min(whole, _JOINED))
-            case Call(name="coalesce" | "nullif", arguments=arguments):
-                return _Texts.of_any(map(self._texts, arguments))
-            case Call(name="replace", arguments=(first, old, new)):
-                # A character stands for one of one to four bytes, or all together are few.
-                if self._texts(new).longest <= self._texts(old).longest:
-                    return self._texts(first)
-                return _Texts.made(max(4 * self._texts(first).longest, _JOINED))
-            case Call(kind=Kind.TEXT, arguments=(first, *_)) if first.kind is Kind.TEXT:
-                return self._texts(first)
-            case Cast(operand=operand) if operand.kind is Kind.TEXT:
-                return self._texts(operand)
-        return _Texts.made(_SHORT)
-
-    def _texts_of(self, name: str) -> _Texts:
-        """The texts of a column of the source."""
-        if isinstance(self.source, Joined):
-            for scan in scans(self.source.relation):
-                for column in scan.table.columns:
-                    if scan.name(column) == name:
-                        return _Nodes(scan.table)._texts_of(column.name)
-            return _Texts.made(_SHORT)
-        at = next((n for n, c in enumerate(self.source.columns) if c.name == name), None)
-        if at is None:
-            return _Texts.made(_SHORT)
-        match self.source:
-            case PerUnit(source=source) as table:
-                assert source is not None
-                each: Expr | None = (*table.keys, *(a.argument for a in table.aggregates))[at]
-                return _Texts.made(_SHORT) if each is None else _Nodes(source)._texts(each)
-            case RowUnion(parts=parts):
-                return _Texts.of_any(_Nodes(p.source)._texts(p.columns[at]) for p in parts)
-            case WindowedRows(rows=rows) as table:
-                assert rows is not None
-                if at < len(rows.columns):
-                    return _Nodes(rows)._texts_of(name)
-                window: Window = table.windows[at - len(rows.columns)]
-                return _Texts.of_any(map(_Nodes(rows)._texts, window.arguments[:1]))
-        column = self.source.columns[at]
-        longest = column.length
-        if column.values is not None:
-            declared = (len(str(value).encode("utf-8", "replace")) for value in column.values)
-            longest = max(declared, default=0)
-        if self.source.public:
-            return _Texts.made(longest)
-        held = self.source.rows_held
-        if name == self.source.unit:  # It is the same in all rows.
-            return _Texts(longest, longest, 1)
-        return _Texts(longest, max(LEAST_TEXTS, TEXTS_A_ROW * held), held)
-
-
-def _cost(expression: Expr) -> Cost:
-    """What an operation takes, without its operands."""
-    has_texts = any(each.kind is Kind.TEXT for each in children(expression))
-    match expression:
-        case Literal():
-            return Cost(0)
-        case Call(name="coalesce" | "nullif") if has_texts:
-            return cost_table.CAST
-        case Call(name=name):
-            return cost_table.call(name)
-        case Cast():
-            texts = has_texts or expression.kind is Kind.TEXT
-            return cost_table.CAST if texts else cost_table.NUMBER
-        case Like(pattern=pattern):
-            return cost_table.like(pattern)
-        case InList():
-            return cost_table.EQUAL if has_texts else cost_table.LISTED
-        case Case() if has_texts:
-            return cost_table.CAST
-        case Compare() if has_texts:
-            return cost_table.EQUAL
-    return cost_table.NUMBER
-
-
-def _is_listed(expression: Expr) -> bool:
-    """Whether the policy lists the texts, of which those in rows are only numbers."""
-    return isinstance(expression, ColumnRef) and expression.column.values is not None
 
 
 def _entering(source: Joined, scan: Scan) -> int:
@@ -522,7 +322,7 @@ def _entering(source: Joined, scan: Scan) -> int:
 
 
 def _called(scan: Scan) -> str:
-    """What a statement calls a table."""
+    """The name of a table in messages."""
     match scan.table:
         case PerUnit(keys=keys):
             return f"GROUP BY {', '.join(key.column.called for key in keys)}"

@@ -22,6 +22,9 @@ USUAL_ROWS_HELD = 1_000
 MOST_ROWS_HELD = 100_000
 """The most rows of a unit that a table can hold."""
 
+_TEXTS_A_ROW = 100
+"""The bytes of texts that each row that may be held adds to the budget of its unit."""
+
 Value = bool | int | Fraction | str
 """A constant; a date is an integer, the days since 1970-01-01, and a timestamp the microseconds."""
 
@@ -91,14 +94,14 @@ class Column:
     length: int = LONGEST_TEXT
     """The most bytes, in UTF-8, of a text that counts; a longer cell is NULL."""
     label: str = field(default="", compare=False)
-    """How messages call the column of a table that a SELECT makes; empty for its name."""
+    """The name in messages of a column that a SELECT makes; empty where it is `name`."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r})"
 
     @property
     def called(self) -> str:
-        """How messages call it."""
+        """The column's name in messages."""
         return self.label or self.name
 
     @property
@@ -164,6 +167,11 @@ class Table:
         if self.has_one_row_per_unit:
             return 1
         return self.rows_held_per_unit or usual_rows_held(self.rows_per_unit)
+
+    @property
+    def text_budget(self) -> int:
+        """The most bytes that the texts of a unit have in one column."""
+        return max(LONGEST_TEXT, _TEXTS_A_ROW * self.rows_held)
 
     @property
     def told_apart_by(self) -> tuple[Column, ...]:

@@ -23,17 +23,9 @@ import numpy as np
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.keys import NONE
 from dpdb.engines.memory.owners import Owners, ReadColumns, TableOwners
-from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Table, Value
+from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Bools
-
-_PER_ROW = 100
-"""The bytes of texts that each row that may be held adds to the budget of its unit."""
-
-
-def text_budget(table: Table) -> int:
-    """The most bytes that the texts of a unit have in one column of a table."""
-    return max(LONGEST_TEXT, _PER_ROW * table.rows_held)
 
 
 def has_budget(table: Table, column: Column) -> bool:
@@ -42,7 +34,7 @@ def has_budget(table: Table, column: Column) -> bool:
     What names the unit is the same in all its rows, and stays.
     """
     free = column.kind is Kind.TEXT and column.values is None and column.name != table.unit
-    return free and table.rows_held * column.length > text_budget(table)
+    return free and table.rows_held * column.length > table.text_budget
 
 
 def decided_by(table: Table) -> frozenset[str]:
@@ -70,7 +62,7 @@ class HeldRows:
     """Whose the held rows of each table are, and their texts: worked out when first asked for."""
 
     tables: tuple[Table, ...]
-    """All tables of the policy."""
+    """The tables of the policy, all of them."""
     _owners: TableOwners = field(init=False, repr=False)
     _known: dict[tuple[str, str], Units | None] = field(default_factory=dict, repr=False)
     _counting: dict[tuple[str, str], Units] = field(default_factory=dict, repr=False)
@@ -102,7 +94,7 @@ class HeldRows:
             held = columns(table, (column.name,))[column.name]
             assert units is not None
             assert isinstance(held, Codes)
-            kept = within_budget(held, units, text_budget(table))
+            kept = within_budget(held, units, table.text_budget)
             self._texts[name] = without(held, ~kept, nullable=column.nullable)
         return self._texts[name]
 
@@ -165,7 +157,7 @@ def held_units(table: Table, owners: Owners, columns: ReadColumns, sample_key: s
 
 
 def within_budget(column: Codes, units: Units, budget: int) -> Bools:
-    """Which cells are kept: in the order of hashes those of a unit with so many bytes together."""
+    """The cells that are kept: of a unit, in the order of hashes, as many as the budget holds."""
     owners = units.owners.numbers
     sizes = np.append(_sizes(column.values), 0)[column.codes]
     owned = np.flatnonzero(owners != NONE)

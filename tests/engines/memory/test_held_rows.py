@@ -12,7 +12,7 @@ import pytest
 
 from dpdb.engines.memory.contribution_bounds import Units
 from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.held_rows import HeldRows, has_budget, text_budget, within_budget
+from dpdb.engines.memory.held_rows import HeldRows, has_budget, within_budget
 from dpdb.engines.memory.owners import Owners
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
@@ -144,7 +144,7 @@ def test_the_budget_follows_from_the_policy() -> None:
     def table(held: int) -> Table:
         return Table("t", Path(), (), "who", rows_held_per_unit=held)
 
-    assert [text_budget(table(held)) for held in (2, 100, 1_000)] == [10_000, 10_000, 100_000]
+    assert [table(held).text_budget for held in (2, 100, 1_000)] == [10_000, 10_000, 100_000]
     assert has_budget(table(1_000), Column("s", Kind.TEXT))
     assert not has_budget(table(1_000), Column("s", Kind.TEXT, length=100))
     assert not has_budget(table(1_000), Column("s", Kind.TEXT, values=("a",)))
