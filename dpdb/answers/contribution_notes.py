@@ -100,7 +100,7 @@ def _ends(column: Column) -> str:
 
 
 def work_notes(planned: Plan) -> Iterator[str]:
-    """What the rows of one unit can add to the work of a statement, where that is not little."""
+    """Notes on the work that the rows of one unit can add, where it is more than a little."""
     work, unit = planned.work, planned.work.unit
     if work.largest is not None and work.largest.made > FEW_ROWS:
         yield f"one {unit} can have {work.largest.made} rows in {work.largest.name}"

@@ -30,9 +30,9 @@ class Accuracy(NamedTuple):
     only_noise: Bools | None = None
     """For each row, whether its interval is as wide as its bounds; None where none can be."""
     unknown: Bools | None = None
-    """The same of quantiles, whose width is a draw of its own: the value may be good all the same.
+    """For each row of a quantile, whether its interval is as wide as its bounds.
 
-    Of these none is said to be only noise.
+    That width is a draw of its own, and the value may be good: none is said to be only noise.
     """
 
     def take(self, rows: RowIndices) -> Accuracy:

@@ -69,7 +69,7 @@ class CellAccuracy(NamedTuple):
     only_noise: tuple[bool, ...] | None = None
     """For each cell, whether its interval is as wide as its bounds; None where none can be."""
     unknown: tuple[bool, ...] | None = None
-    """The same of quantiles, whose values may be good all the same."""
+    """For each cell of a quantile, whether its interval is as wide; its value may be good."""
 
 
 @dataclass(frozen=True, repr=False)

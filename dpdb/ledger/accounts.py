@@ -113,7 +113,7 @@ class Spender:
     def _balances(
         self, state: State, spent: Spent, own: ComposedLoss, asked: int
     ) -> tuple[Balance, ...]:
-        """What is left of the whole, and of the analyst's limit if there is one.
+        """The balances of the whole, and of the analyst's limit if there is one.
 
         `asked` is the number of queries of this session.
         """

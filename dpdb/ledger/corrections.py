@@ -1,4 +1,4 @@
-"""What earlier versions charged too little for, charged once when a ledger of theirs is opened.
+"""Corrections of what earlier versions charged too little, made once when their ledger is opened.
 
 They knew a table that a SELECT makes by a text that left out the names of its columns. So two
 statistics of such a table could be taken for one, and the second be drawn as a finer level of the
@@ -32,7 +32,7 @@ from dpdb.privacy.accounting.loss import added
 from dpdb.privacy.mechanisms import Laplace
 
 CORRECTED = "corrected: releases of tables that a SELECT makes were charged too little for"
-"""What stands in the place of the statement."""
+"""The words that stand in the place of the statement."""
 _ZERO = Fraction(0)
 
 
@@ -46,7 +46,7 @@ def open_book(lasting: LastingBudget) -> Book:
 
 @dataclass(frozen=True)
 class _Shortfall:
-    """What the whole budget and an analyst's own account have paid too little."""
+    """The losses that the whole budget and an analyst's own account have not paid."""
 
     whole: ComposedLoss = NO_LOSS
     own: ComposedLoss = NO_LOSS
@@ -113,7 +113,7 @@ def _shortfalls(book: Book, decision: Decision) -> Iterator[tuple[str, _Shortfal
 
 
 def _short(in_full: ComposedLoss, epsilon: Fraction) -> ComposedLoss:
-    """What is to be charged of an answer of which so much ε was not paid.
+    """The loss that is to be charged of an answer of which so much ε was not paid.
 
     The other sums are not those of the levels alone, as the square of a sum is more than that of
     its parts: they are charged in full. No level has a δ.

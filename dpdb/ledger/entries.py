@@ -18,7 +18,7 @@ from dpdb.ledger.terms import TermTexts
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 
 CHARGES = "charge", "corrected"
-"""What entries with a charge are called."""
+"""The names of entries with a charge."""
 NO_SEAL = bytes(32)
 """What stands for the seal before the first entry."""
 
@@ -43,7 +43,7 @@ class Charge:
 
     @property
     def action(self) -> str:
-        """What it is called."""
+        """The name of the entry."""
         return CHARGES[self.corrected]
 
     @property

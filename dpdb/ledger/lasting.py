@@ -134,7 +134,7 @@ class LastingLedger(Ledger, ReleaseStore):
         return tuple(records[::-1])
 
     def _price_of(self, entry: Entry, charge: Charge, before: Entry) -> Price:
-        """What a charge of the analyst took of the account that it was told of."""
+        """The price of a charge in the account that its analyst was shown."""
         limits = decision_of(self.book, entry).limits
         budget = self._spender.limited(limits)
         if limits is None:
@@ -218,7 +218,7 @@ class LastingLedger(Ledger, ReleaseStore):
         return state
 
     def _account(self, last: Sealed) -> Account:
-        """What has been spent up to the last entry."""
+        """The account after the last entry."""
         state = self._read(last)
         own = self._session.reader.own_loss(last.entry, state.decision, self.asker)
         return Account(state, own, self._session.queries)

@@ -45,7 +45,7 @@ _ENUMS: Mapping[str, type[StrEnum]] = {
 
 
 WriteColumn = Callable[[Column], dict[str, str]]
-"""How a column is written."""
+"""The form in which a column is written."""
 
 
 def _by_identity(column: Column) -> dict[str, str]:
@@ -108,7 +108,7 @@ def _fields(record: Any) -> tuple[Field[Any], ...]:  # noqa: ANN401 (a class)
 
 
 def former_scope(source: Source, where: Expr | None) -> str | None:
-    """What earlier versions called a scope in a ledger; None where that may mean several."""
+    """The name of a scope in ledgers of earlier versions; None where it may mean several."""
     rows = _former_rows(source)
     if rows is None:
         return None
@@ -121,7 +121,7 @@ def former_scope(source: Source, where: Expr | None) -> str | None:
 
 
 def former_key(planned: Plan, options: Options, confidence: float | None) -> object:
-    """What earlier versions knew a plan by, without or with a `confidence` for its goal.
+    """The key of a plan in earlier versions, without or with a `confidence` for its goal.
 
     None where that may mean several.
     """

@@ -114,7 +114,7 @@ class Balance:
         return accountant(self.budget).shares
 
     def shares_within(self, epsilon: Fraction | None) -> tuple[BudgetShare, ...]:
-        """What a query gets that is to spend `epsilon` at most; None asks for nothing special."""
+        """The shares of a query that spends `epsilon` at most; None asks for nothing special."""
         return self.shares if epsilon is None else accountant(self.budget).shares_of(epsilon)
 
     def raised_by(self, loss: ComposedLoss) -> Fraction:

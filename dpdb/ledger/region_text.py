@@ -14,7 +14,7 @@ RegionText = dict[str, Any]
 
 
 class UnreadableRegionError(Exception):
-    """What is told of a region is not what `written` writes."""
+    """The text of a region is not one that `written` writes."""
 
 
 def written(region: Region | None, tables: Sequence[Table]) -> RegionText | None:
@@ -36,7 +36,7 @@ def written(region: Region | None, tables: Sequence[Table]) -> RegionText | None
 
 
 def kept(region: Region | None, tables: Sequence[Table]) -> tuple[RegionText | None, Region | None]:
-    """What is written of a region, and the region that whoever reads it finds."""
+    """The text of a region, and the region that is read from the text."""
     told = written(region, tables)
     return told, None if told is None else read(json.loads(json.dumps(told)), tables)
 

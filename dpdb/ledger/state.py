@@ -55,7 +55,7 @@ class StateReader:
         self._state = replace(self._state, head=head, spent=spent)
 
     def own_loss(self, last: Entry, decision: Decision, analyst: str) -> ComposedLoss:
-        """What the analyst's statements up to an entry add up to, since the budget began."""
+        """The loss of the analyst's statements up to an entry, since the budget began."""
         number = last.latest.get(analyst, -1)
         if number < decision.since:
             return NO_LOSS

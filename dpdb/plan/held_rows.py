@@ -1,4 +1,4 @@
-"""How many rows public tables make together, which an engine holds."""
+"""The number of rows that public tables make together, which an engine holds."""
 
 from __future__ import annotations
 

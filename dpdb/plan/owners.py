@@ -22,7 +22,7 @@ from dpdb.policy.catalog import Column, Policy, Reference, Table
 
 @dataclass(frozen=True)
 class Name:
-    """What a column names: rows of a table by their key, or without a table the unit itself.
+    """The things that a column names: rows of a table by their key, or the unit if `table` is None.
 
     Rows with equal values, none NULL, in columns that name the same are of one unit.
     """
@@ -41,7 +41,7 @@ def names_of(scan: Scan, policy: Policy) -> Mapping[str, Name]:
 
 
 def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
-    """What a column of a table names."""
+    """The things that a column of a table names; None where it names nothing."""
     if table.public or table.unit is None:
         return None
     if column.name == table.unit:

@@ -146,7 +146,7 @@ class Plan:
     found: FoundKeys | None = None
     """The keys whose values are found in the data, if there are any."""
     work: UnitWork = NO_WORK
-    """What one unit can add to the work of it and its subqueries."""
+    """The work that one unit can add to the plan and its subqueries."""
 
     @property
     def unit_seconds(self) -> float:

@@ -215,7 +215,7 @@ def _characters(sets: Iterable[CharacterSet]) -> list[str]:
 
 
 def _blocks(point: int, size: int) -> tuple[int, int]:
-    """Where the block of so many code points begins in which a point is, and where it ends."""
+    """The ends of the block of so many code points in which a point is."""
     return point // size * size, -(-point // size) * size
 
 
@@ -252,7 +252,7 @@ class Searcher:
 
 @lru_cache(maxsize=64)
 def searcher(pattern: str) -> Searcher:
-    """What looks for a pattern; raises PatternFault where it is refused."""
+    """The function that looks for a pattern; raises PatternFault where the pattern is refused."""
     import re2  # noqa: PLC0415 (few queries have a pattern)
 
     tree = parsed(pattern)

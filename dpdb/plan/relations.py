@@ -174,7 +174,7 @@ def columns_joined_on(relation: Relation) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class NodeRows:
-    """How many rows of one unit a join or a lookup makes, whatever rows the unit has."""
+    """The numbers of rows of one unit in a join or a lookup, whatever rows the unit has."""
 
     rows: int
     """The most that it yields."""
@@ -223,7 +223,7 @@ class Joined:
         return None
 
     def step(self, node: Join | Mark) -> NodeRows:
-        """What is known of a join or lookup within the relation."""
+        """The numbers of rows of a join or lookup within the relation."""
         return self.steps[nodes(node) - 1]
 
     @property

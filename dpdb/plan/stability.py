@@ -92,7 +92,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class _Limits:
-    """How many rows of a unit enter joins of private tables that no key limits.
+    """The numbers of rows of a unit that enter joins of private tables that no key limits.
 
     Where rows that meet are equal in something beside whose they are, such as `a.oid = b.oid`,
     few of them share it: then each join takes so many alike that no unit has more than MAX_PAIRS

@@ -30,13 +30,13 @@ from dpdb.policy.csv_format import unpacked_name
 from dpdb.policy.storage import data_files, is_pattern
 
 MOST_NOTED = 2_000
-"""How many files are noted as written by dpdb; the oldest are forgotten first."""
+"""The most files that are noted as written by dpdb; the oldest are forgotten first."""
 COMPANIONS = ("-wal", "-shm", "-journal", ".wal")
-"""What SQLite and DuckDB append to the name of a database for files that belong to it."""
+"""The endings that SQLite and DuckDB give to files that belong to a database."""
 _DATABASE = re.compile(rb"SQLite format 3\0|.{8}DUCK", re.DOTALL)
 _ANCHOR = re.compile(rb"\n?[0-9]{1,18} [0-9a-f]{64}\n")
 _HEAD = 128
-"""How many bytes tell whether a file is a database or an anchor."""
+"""The number of bytes that tell whether a file is a database or an anchor."""
 
 
 def files_of_policy(policy: Policy) -> tuple[Path, ...]:

@@ -123,12 +123,12 @@ class PlannedPart:
         return replace(self.plan, outputs=query.outputs)
 
     def price(self, ledger: Ledger) -> Price:
-        """What `purchase` takes."""
+        """The price that `purchase` takes."""
         return self.joint.price(ledger)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Who pays, or has paid, for it."""
+        """The note on who pays, or has paid, for the part."""
         if self.joint.result is None:
             return (f"paid at once for {self.joint.statements} statements that are drawn together",)
         return () if self.answered else ("paid for with a statement before it, as planned",)
@@ -165,7 +165,7 @@ class _Rehearsal:
     parts: Mapping[Query, PlannedPart]
     """The parts of joint plans that some of the statements are."""
     shares: dict[Query, Price] = field(default_factory=dict)
-    """What each part that was not asked for yet has of the price of its joint plan."""
+    """The share of each part, not asked for yet, in the price of its joint plan."""
     charged: list[_Joint] = field(default_factory=list)
     refusal: BudgetExceeded | None = None
     """Why the first statement that is not covered is refused."""

@@ -241,7 +241,7 @@ class GradualExecutor:
         return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
 
     def _new_loss(self, plan: Plan) -> ComposedLoss:
-        """What a plan loses beyond what was told before."""
+        """The loss of a plan beyond what was told before."""
         for step in self.told:
             told = self.plans[step].loss.epsilon
             return replace(NO_LOSS, epsilon=plan.loss.epsilon - told)

@@ -21,7 +21,7 @@ def explained(
     *,
     notes: tuple[str, ...] = (),
 ) -> Answer:
-    """What a statement would draw, and for what price; `notes` come before those of the plan."""
+    """The answer to EXPLAIN: draws, noise and price; `notes` come before those of the plan."""
     return Answer(
         statement=text,
         columns=tuple(output.label for output in planned.outputs),

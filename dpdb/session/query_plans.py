@@ -190,7 +190,7 @@ def key_of(planned: Plan, options: Options) -> str:
 
 
 def former_key_of(planned: Plan, options: Options) -> object:
-    """What earlier versions knew a query by; None where that may mean several."""
+    """The key of a query in earlier versions; None where it may mean several."""
     return former_key(planned, options, _confidence(planned, options))
 
 

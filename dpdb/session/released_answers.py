@@ -103,7 +103,7 @@ class Shelf:
         return self.memory.keep(self.chosen, purchase, shared, in_steps)
 
     def bill(self, options: Options) -> Shared | None:
-        """What is charged for the chosen plans; None where nothing is.
+        """The losses that are charged for the chosen plans; None where nothing is charged.
 
         For an answer with a relative error it is the last of its plans, by itself and on all rows:
         the most that its steps take. Of one that goes on, it is what the last adds to the answer

@@ -122,7 +122,7 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        """What SET has changed."""
+        """The settings, as SET has changed them."""
         return self._settings
 
     @property

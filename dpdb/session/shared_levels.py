@@ -85,7 +85,7 @@ class Shared:
         return drawn + ComposedLoss.of(self.new_to_asker)
 
     def as_they_are(self) -> Shared:
-        """The same levels of the same series, of which others may have drawn some meanwhile.
+        """The levels as they can be drawn now, as others may have drawn some of them meanwhile.
 
         A level that can no longer be drawn exactly begins a series of its own.
         """
@@ -115,7 +115,7 @@ class Shared:
         return ledger.showing(self.own_loss) if self._was_told else ledger
 
     def price(self, ledger: Ledger) -> Price:
-        """What `charge` takes for it."""
+        """The price that `charge` takes."""
         return self.ledger(ledger).price(self.loss, self.region, self.queries)
 
     def charge(self, ledger: Ledger) -> Receipt:

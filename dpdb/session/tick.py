@@ -122,7 +122,7 @@ class NoisyMoments:
 
     @property
     def limits(self) -> tuple[QueryLimit, ...]:
-        """How many answers may leave; the moments of all are (EPSILON, DELTA)-private together."""
+        """The number of answers whose moments are (EPSILON, DELTA)-private together."""
         name = f"answers at noisy moments (epsilon {EPSILON}, delta {float(DELTA):g})"
         return (QueryLimit(name, self._answers, self._drawn),)
 

@@ -55,7 +55,7 @@ def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> 
 
 
 def taken_names(outer: Scope) -> set[str]:
-    """What a new leaf may not be called: the leaves, and first parts of the names of columns.
+    """The names that no new leaf may have: of leaves, and first parts of the names of columns.
 
     They are those of all columns, as a condition can read one that no SELECT list has.
     """

@@ -194,7 +194,7 @@ def _start(unit: str, date: Expr, where: Place | None) -> Expr:
 
 
 def _difference(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
-    """How often a unit of time begins between two dates or timestamps."""
+    """The number of times that a unit of time begins between two dates or timestamps."""
     if unit in _SHORT:
         start, end = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (start, end))
         counted = f"{unit}_index"
@@ -209,7 +209,7 @@ def _difference(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
 
 
 def _whole_weeks(_: str, start: Expr, end: Expr, where: Place | None) -> Expr:
-    """How many times seven days there are between two dates, as DuckDB counts weeks."""
+    """The number of whole weeks of seven days between two dates, as DuckDB counts them."""
     days = _difference("day", start, end, where)
     weeks = Arithmetic("/", days, Literal(7, Kind.INTEGER), Kind.NUMBER)
     return Call("trunc", (weeks,), Kind.INTEGER)

@@ -138,4 +138,4 @@ MEANINGS: dict[str, Meaning] = {
     **dict.fromkeys(DATE_CALLS, _of_numbers(date_call)),
     **dict.fromkeys(_NUMBER_CALLS, _of_numbers(_number_call)),
 }
-"""What each function is: how a call of it is evaluated."""
+"""The function that evaluates a call, by the name of the called function."""

@@ -124,7 +124,7 @@ def _exact(plan: Plan, statistics: Statistics) -> tuple[Exact, ...]:
 
 
 def _sum(one: Exact, other: Exact) -> Exact:
-    """What two parts come to, in the representation that both have: it holds all rows."""
+    """The sum of two parts, in the representation that both have: it holds all rows."""
     if isinstance(one.cells, np.ndarray) and isinstance(other.cells, np.ndarray):
         return Exact(one.cells + other.cells)
     counts = [np.asarray(own) + its for own, its in zip(one.cells, other.cells, strict=True)]

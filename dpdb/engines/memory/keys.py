@@ -69,7 +69,7 @@ def translated(column: Codes, values: Sequence[object]) -> Array:
 
 
 def all_translated(columns: Sequence[Codes], values: Sequence[object]) -> list[Array]:
-    """The same for several columns: the places of the values are looked up for all of them."""
+    """The columns as `translated` gives them, with the places of the values looked up once."""
     if all(column.values == values for column in columns):
         return [column.codes for column in columns]
     code_of, missing = {value: code for code, value in enumerate(values)}, len(values)

@@ -136,11 +136,11 @@ class Searched:
 
     rows: Rows
     candidates: Matches
-    """Those that are equal in `on`."""
+    """The rows, by what is equal in `on`."""
     among_equal: Matches | None = None
-    """Those that are equal in what IN compares, too."""
+    """The rows, by what is equal in `on` and in what IN compares."""
     among_null: Matches | None = None
-    """Those that are NULL in what IN compares."""
+    """The rows that are NULL in what IN compares, by what is equal in `on`."""
 
 
 @dataclass(frozen=True, repr=False)

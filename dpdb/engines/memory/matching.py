@@ -104,7 +104,7 @@ class Matches:
 
     @cached_property
     def _sizes(self) -> Array:
-        """How many rows each code stands for, and last for none."""
+        """The numbers of rows of the codes, and last that of no code."""
         return np.append(np.diff(self.starts), 0)
 
     @property

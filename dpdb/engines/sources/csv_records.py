@@ -140,7 +140,7 @@ class Block:
         return Cells(self.text, starts, ends)
 
     def too_long(self, starts: Places, ends: Places) -> Places:
-        """Which of the cells at these places hold more than a cell may."""
+        """The cells, of those at these places, that hold more than a cell may."""
         sizes, quote = ends - starts, self._punctuation.quote
         long = np.flatnonzero(sizes > LONGEST)
         if not quote:

@@ -150,7 +150,7 @@ class PostgresSource(Source):
             raise has_changed(self.table)
 
     def _query(self, connection: Connection, names: tuple[str, ...]) -> sql.Composed:
-        """What has the server send these columns of all rows.
+        """The command by which the server sends these columns of all rows.
 
         Cells are as those of a file would be: without what fills up a column of fixed width, and
         no longer than what is too long already, as two texts of 600 MB in a row could not be sent.

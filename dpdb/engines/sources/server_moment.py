@@ -24,7 +24,7 @@ _SNAPSHOT = "SELECT pg_current_snapshot()::text"
 
 @dataclass(frozen=True, repr=False)
 class Reading:
-    """What was read of a table, by its digest."""
+    """The columns of a table that were read, and the key of their digest."""
 
     table: str
     """The table's name in the policy."""

@@ -94,7 +94,7 @@ class CappedRows:
 
     @classmethod
     def held(cls, table: Table, sample_key: str) -> CappedRows:
-        """What decides which rows of a table are held, whatever the plan is."""
+        """The cap that decides which rows of a table are held, whatever the plan is."""
         limit, hashed = table.rows_held, table.told_apart_by
         return cls(table, None, sample_key, limit, hashed, alike=False)
 

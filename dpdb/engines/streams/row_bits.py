@@ -44,7 +44,7 @@ class RowBits:
         return np.flatnonzero(bits[first - 8 * byte :][:rows])
 
     def among(self, first: int, rows: int) -> Bools:
-        """Which of so many rows after the first ones have a bit."""
+        """For each of so many rows after the first ones, whether it has a bit."""
         found = np.zeros(rows, dtype=np.bool_)
         found[self.within(first, rows)] = True
         return found

@@ -53,7 +53,7 @@ class Scripted(Sql):
     file: str
     """What the file is called, for errors."""
     begins: Place
-    """Where in the file it begins."""
+    """The place in the file at which the statement begins."""
     trusted: bool
     """Whether all that stands before it in the file looks like statements."""
 

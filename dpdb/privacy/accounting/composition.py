@@ -80,7 +80,7 @@ class ComposedLoss:
         return ComposedLoss(*(a - b if b else a for a, b in both))
 
     def beyond(self, other: ComposedLoss) -> ComposedLoss:
-        """What is missing in `other` so that it is at least this, in each part."""
+        """The loss that is missing in `other` so that it is at least this, in each part."""
         both = zip(self.parts, other.parts, strict=True)
         return ComposedLoss(*(max(a - b, _ZERO) for a, b in both))
 
