@@ -33,7 +33,6 @@ from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
 from dpdb.session.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
-from dpdb.session.tick import unit_seconds
 from dpdb.vectors.plain_values import plain_values
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class Executor:
         shared = shared or Shared(plan)
         with paid_for():
             _check_receipt(shared.loss, plan.region, receipt)
-            with self.reading(unit_seconds(plan)):
+            with self.reading(plan.unit_seconds):
                 return self._execute(shared)
 
     def _execute(self, shared: Shared) -> NoisyResult:
@@ -252,7 +251,7 @@ class GradualExecutor:
         """The exact result, and the noise of the steps: the same for all of them."""
         from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
 
-        with self.executor.reading(unit_seconds(self.plans[0])):
+        with self.executor.reading(self.plans[0].unit_seconds):
             (exact,) = self.executor.engine.exact(self.plans[0], {})
         mechanisms = [plan.releases[0].mechanism for plan in self.plans]
         scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]

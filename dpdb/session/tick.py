@@ -24,7 +24,6 @@ from typing import Protocol
 
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import QueryLimit
-from dpdb.plan.plan import Plan
 from dpdb.privacy.delays import DELTA, EPSILON, STEPS, delay_law
 from dpdb.privacy.noise.source import Noise
 
@@ -46,11 +45,6 @@ Leaving = Callable[[float, float], float]
 
 Both moments are seconds since the statement began.
 """
-
-
-def unit_seconds(plan: Plan) -> float:
-    """The most seconds that the rows of one unit can add to the work on a plan."""
-    return plan.unit_seconds
 
 
 def wait_to_leave(started: float, leaving: Leaving, unit_seconds: float) -> None:

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -53,7 +53,6 @@ PLANNED = ("SELECT SUM(a) FROM t WHERE g = 'x'", "SELECT COUNT(*) FROM t WHERE g
 SHORT, LONG = 1, 200
 PARTS = 60
 """So many parts of a statement are interrupted."""
-IDLE = SimpleNamespace(unit_seconds=0.0)
 """Stands for a plan where a call is made that does nothing."""
 DPDB = str(Path(dpdb.__file__).parent)
 
@@ -88,10 +87,10 @@ class Steps:
         def working(*arguments: Any) -> Any:
             self.read, self.began = True, self.began or self.calls
             for _ in range(self.work):
-                tick.unit_seconds(IDLE)  # type: ignore[arg-type]
+                tick.Ticks().check()
             found = exact(*arguments)
             for _ in range(self.work):
-                tick.unit_seconds(IDLE)  # type: ignore[arg-type]
+                tick.Ticks().check()
             return found
 
         def waiting(*arguments: Any) -> None:
