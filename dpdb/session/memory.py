@@ -1,4 +1,4 @@
-"""What a session has answered: purchases, and groups of noisy values for later answers.
+"""The answers of a session: purchases, and groups of noisy values for later answers.
 
 Where the ledger keeps what was released, the answers of earlier sessions are remembered, too.
 """
@@ -61,7 +61,7 @@ class Memory:
     """Purchases by what was asked, and groups by the rows and the cells that they are about."""
 
     store: ReleaseStore | None = None
-    """What keeps what was released for later sessions, too."""
+    """The store that keeps released answers for later sessions, too."""
     tables: tuple[Table, ...] = ()
     """The tables of the policy."""
     has_series: bool = True
@@ -72,7 +72,7 @@ class Memory:
     _others: dict[Scope, Groups] = field(default_factory=dict)
     """The groups that others were told, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
-    """What follows for the query that was last asked about."""
+    """The groups that follow for the query that was last asked about, by what they follow from."""
     _columns: KnownColumns = field(default_factory=KnownColumns)
     _read: dict[str, int] = field(default_factory=dict)
     """For each scope the number of the last release that was read from the ledger."""

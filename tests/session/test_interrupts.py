@@ -53,7 +53,6 @@ PLANNED = ("SELECT SUM(a) FROM t WHERE g = 'x'", "SELECT COUNT(*) FROM t WHERE g
 SHORT, LONG = 1, 200
 PARTS = 60
 """So many parts of a statement are interrupted."""
-"""Stands for a plan where a call is made that does nothing."""
 DPDB = str(Path(dpdb.__file__).parent)
 
 
