@@ -72,7 +72,7 @@ class Memory:
     _others: dict[Scope, Groups] = field(default_factory=dict)
     """The groups that others were told, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
-    """The groups that follow for the query that was last asked about, by what they follow from."""
+    """The derivation of each group that follows, for the query that was last asked about."""
     _columns: KnownColumns = field(default_factory=KnownColumns)
     _read: dict[str, int] = field(default_factory=dict)
     """For each scope the number of the last release that was read from the ledger."""
