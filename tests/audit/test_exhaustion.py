@@ -107,7 +107,7 @@ LARGE = {
     "ORs": " OR ".join(f"age = {i} AND id = 3" for i in range(600)),
     "a list": f"age IN ({', '.join(map(str, range(1000)))})",
     "LIKE": f"name LIKE '{'%a' * 400}%b'",
-    "LIKE with places": f"name LIKE '%{'_a' * 200}b%'",
+    "LIKE with places": f"name LIKE '%{'_a' * 150}b%'",
 }
 
 

@@ -105,7 +105,7 @@ BUDGETS = (
     Mutant(
         "two processes look at the balance, and then each takes its price",
         "another session",
-        [Change("ledger.lasting:LastingLedger.charge", "made: list[_Change] = []",
+        [Change("ledger.lasting:LastingLedger.charge", "made: list[Change] = []",
                 "made = []; seen = self._account(self.book.last()); time.sleep(0.01)"),
          Change("ledger.lasting:LastingLedger.charge", "change.check_covered()",
                 "self._spender.change(seen, loss, region, queries).check_covered()")],

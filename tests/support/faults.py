@@ -189,8 +189,8 @@ ROWS = (
     Mutant(
         "all people are worked on at once",
         "work that one person",
-        [Change("engines.memory.unit_rows:pieces", "size = whole.units_of(plan.table), max(",
-                "size = whole.units_of(plan.table), 10**9 + max(")],
+        [Change("engines.memory.unit_rows:pieces", "size = whole.units_of(plan.table), units",
+                "size = whole.units_of(plan.table), 10**9 + units")],
         "engines/memory/test_unit_rows.py::test_no_more_units_are_worked_on_at_once_than_a_piece_has",
     ),
     Mutant(

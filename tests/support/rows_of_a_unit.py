@@ -155,7 +155,7 @@ class Counting:
 
         def counted_among(of: LookedUp, asking: Rows, codes: Array) -> Array:
             at = next(at for at in reversed(self._looking) if at[1].lookup == of.lookup)
-            self._pairs[at] += int(of.candidates.counts(codes).sum())
+            self._pairs[at] += int(of.searched.candidates.counts(codes).sum())
             return among(of, asking, codes)
 
         def counted_made(of: UnitRows, table: MadeTable) -> TableRows:

@@ -112,9 +112,7 @@ def test_a_nul_in_a_path(run: Run, people: Path, name: str) -> None:
     check(run(people, "-f", name), 2)
 
 
-@pytest.mark.parametrize(
-    "text", ["\U000e0001x", "\U0001fffe1", "\U0010fffd", "\U0001f600", "\ud800"]
-)
+@pytest.mark.parametrize("text", ["\U000e0001x", "\U0001fffe1", "\U0010fffd", "\U0001f600"])
 def test_json_gives_back_every_character(run: Run, people: Path, text: str) -> None:
     statement = f'SELECT COUNT(*) AS "{text}" FROM people'
     ran = run(people, "--json", "-c", statement)
