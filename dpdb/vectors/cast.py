@@ -13,6 +13,7 @@ from dpdb.vectors.vector import (
     Array,
     TextVector,
     Vector,
+    distinct,
     either,
     one_zero,
     outside,
@@ -79,7 +80,7 @@ def _written(vector: Vector, source: Kind) -> TextVector:
     Each double is written once. Doubles are distinguished by their bits, as numbers that are
     equal for numpy can differ as text.
     """
-    bits, codes = np.unique(_doubles(vector).view(np.int64), return_inverse=True)
+    bits, codes = distinct(_doubles(vector).view(np.int64))
     texts = [_text(value, source) for value in bits.view(np.float64).tolist()]
     missing = np.array([not text for text in texts], dtype=np.bool_)[codes]
     null = missing if vector.null is None else missing | vector.null

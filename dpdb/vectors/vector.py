@@ -152,12 +152,22 @@ def text_merge(parts: list[TextVector]) -> list[TextVector]:
     ]
 
 
+def distinct(keys: Array) -> tuple[Array, Array]:
+    """The distinct numbers among `keys`, ascending, and the place of each key among them.
+
+    `np.unique` sorts places, which takes 0.5 ms for 300,000 equal keys and 7 ms more where one
+    differs: an analyst would make all rows equal but one, and learn of it by the time. A sort of
+    the keys themselves takes 0.06 ms more, which `plan.cost_table` counts.
+    """
+    ordered = np.sort(keys)
+    different = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(keys) else ordered
+    return different, np.searchsorted(different, keys)
+
+
 def join(first: TextVector, second: TextVector) -> TextVector:
     """`first || second`; NULL where either is, and where the result would be too long."""
     width = len(second.dictionary) + 1
-    pairs, codes = np.unique(
-        first.codes.astype(np.int64) * width + second.codes, return_inverse=True
-    )
+    pairs, codes = distinct(first.codes.astype(np.int64) * width + second.codes)
     left, right = [*first.dictionary, None], [*second.dictionary, None]
     texts = [_join(left[pair // width], right[pair % width]) for pair in pairs.tolist()]
     known = [text for text in texts if text is not None]

@@ -20,7 +20,7 @@ from dpdb.vectors import cast, evaluate
 from dpdb.vectors import vector as vectors
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, holds
-from dpdb.vectors.vector import AnyVector, TextVector, Vector
+from dpdb.vectors.vector import AnyVector, TextVector, Vector, distinct
 from tests.support.row_expressions import (
     CELLS,
     ROWS,
@@ -184,3 +184,11 @@ def test_no_other_representation_can_be_built() -> None:
     for dtype in (np.int64, np.float32, np.uint8, object):
         with pytest.raises(AssertionError):
             Vector(np.zeros(3, dtype=dtype))
+
+
+@pytest.mark.parametrize("keys", [[], [5], [5, 5, 5], [3, -1, 3, 2**62, -(2**62), 0]])
+def test_distinct_numbers_are_those_of_numpy(keys: list[int]) -> None:
+    values = np.array(keys, dtype=np.int64)
+    expected = np.unique(values, return_inverse=True)
+    for found, wanted in zip(distinct(values), expected, strict=True):
+        assert found.tolist() == wanted.tolist()

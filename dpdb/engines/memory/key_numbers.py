@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpdb.engines.memory.coded_values import identities
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, distinct
 
 
 def whole(vector: AnyVector, rows: int) -> AnyVector:
@@ -25,7 +25,7 @@ def numbered(vectors: Sequence[AnyVector], kept: Array) -> tuple[Array, Array]:
     """
     numbers, first = np.zeros(len(kept), dtype=np.int64), kept[:1]
     for vector in vectors:
-        different, places = np.unique(identities(vector)[kept], return_inverse=True)
+        different, places = distinct(identities(vector)[kept])
         if vector.null is not None:
             places = np.where(vector.null[kept], len(different), places)
         pairs = numbers * (len(different) + 1) + places
