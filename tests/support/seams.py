@@ -230,7 +230,9 @@ class Statement:
             rank = "NULL" if duck and found else "RANK() OVER (ORDER BY COUNT(*) DESC)"
             values.append((rank, "r"))
         if duck and found:
-            values.append(("COUNT(*)" if "row" in self.tags else "COUNT(DISTINCT u)", "z"))
+            # A row can be in both parts of a union.
+            rows = "COUNT(*) / 2" if "row union" in self.steps else "COUNT(*)"
+            values.append((rows if "row" in self.tags else "COUNT(DISTINCT u)", "z"))
         shown = [*self.keys, *(f"{value} AS {name}" for value, name in values)]
         text = f"SELECT {', '.join(shown)} FROM {self._read()} AS t"
         text += f" WHERE {' AND '.join(tests)}" if tests else ""
