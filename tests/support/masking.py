@@ -8,7 +8,7 @@ import re
 def masked(text: str) -> str:
     """The text without what noise changes: noisy values and the widths they cause."""
     text = re.sub(r"-?[\d.]+ ± [\d.]+(?: \(only noise\))?", "NOISY", text)
-    text = re.sub(r"(?m)^.* is only noise.*\n", "", text)
+    text = re.sub(r"(?m)^.* is (?:only noise|of few rows|unknown).*\n", "", text)
     text = re.sub(r"±[\d.]+ is (?:[\d.]+ %|more than any part) of [\d.]+", "RELATIVE", text)
     text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
