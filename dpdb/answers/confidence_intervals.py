@@ -40,7 +40,7 @@ from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Array, Vector, numbers
 
 _OVER_A_NUMBER = {Function.AVG, Function.VAR_POP, *SAMPLED, *DEVIATIONS}
-"""What is computed by a division by a number of rows."""
+"""The functions whose value is divided by a number of rows."""
 
 
 def confidence_intervals(

@@ -76,7 +76,7 @@ class TableRows:
     owners: Owners | None
     """None where each row is a unit, or the table public."""
     first: int = 0
-    """Where each row is a unit, the number of the first one."""
+    """The number of the first row, in a table whose rows are units."""
 
     @property
     def everyones(self) -> Owners:
@@ -121,7 +121,7 @@ class UnitRows:
     def _of_table(
         self, table: Table, names: frozenset[str], slots: Mapping[Slot, AnyVector]
     ) -> PlanRows:
-        """All rows of a table, with these columns."""
+        """The rows of a table, with these columns, none left out."""
         if table.unit is None:
             every = self.rows_of(table, names)
         else:  # Which of a unit's rows count depends on all declared columns.
@@ -185,7 +185,7 @@ class UnitRows:
         return TableRows(columns, own.stop - own.start, there)
 
     def units_of(self, source: Source) -> int:
-        """How many numbers of units there are in the stored tables of a source."""
+        """The most numbers of units in any stored table of a source."""
         most = 0
         for table in _stored(source):
             if not table.public:
@@ -277,7 +277,7 @@ def together(parts: Sequence[PlanRows]) -> PlanRows:
 
 
 def units_in_a_piece(plan: Plan) -> int:
-    """As many units as have no more bytes than PIECE, wherever they are worked on; one at least."""
+    """The number of units whose rows take at most PIECE bytes in every node; one at least."""
     return max(1, PIECE // plan.work.bytes) if plan.work.bytes else 1
 
 
