@@ -25,12 +25,14 @@ of whatever else fails. `error_text` is how the command line, the prompt and a n
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar
+
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -178,6 +180,23 @@ def paid_for(*, charged: bool = True) -> Iterator[None]:
         if charged and STAYS_PAID not in (shown.hint or ""):
             shown.hint = STAYS_PAID if shown.hint is None else f"{STAYS_PAID}; {shown.hint}"
         raise shown from None
+
+
+@contextmanager
+def traceback_shown() -> Iterator[None]:
+    """Print the traceback of an error within if `DPDB_TRACEBACK` is set, for teaching mode only.
+
+    A traceback can quote cells.
+    """
+    try:
+        yield
+    except Exception as error:
+        if os.environ.get("DPDB_TRACEBACK"):
+            import traceback  # noqa: PLC0415 (for developers alone)
+
+            error.__suppress_context__ = False
+            traceback.print_exception(error)
+        raise
 
 
 def _clipped(text: str) -> str:

@@ -25,7 +25,7 @@ class Answer(AnswerRecord):
         `datetime64[s]` for dates, `datetime64[us]` for timestamps. Only where a whole number does
         not fit 64 bits the column is `Float64`. A NULL is pandas' missing value.
         """
-        from dpdb.answers.formats.data_frame import data_frame  # noqa: PLC0415 (pandas)
+        from dpdb.answers.formats.notebooks import data_frame  # noqa: PLC0415 (pandas)
 
         return data_frame(self)
 
@@ -34,6 +34,6 @@ class Answer(AnswerRecord):
 
     def _repr_html_(self) -> str:
         """What IPython shows in a notebook."""
-        from dpdb.answers.formats.html import as_html  # noqa: PLC0415 (jinja2)
+        from dpdb.answers.formats.notebooks import as_html  # noqa: PLC0415 (jinja2)
 
         return as_html(self)

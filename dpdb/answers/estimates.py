@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from dpdb.answers.suggested_bounds import as_text, suggested
-from dpdb.plan.derivations import Regrouping
-from dpdb.plan.estimate import Estimate
-from dpdb.plan.expressions import Slot
-from dpdb.plan.found_keys import KeyRow
-from dpdb.plan.moments import Combination
-from dpdb.plan.plan import Plan, Release
-from dpdb.plan.query import COUNTS, DEVIATIONS, SAMPLED, Function
-from dpdb.plan.statistics import Ranks
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.logical.found_keys import KeyRow
+from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function
+from dpdb.plan.physical.moments import Combination, Estimate
+from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.ranges.statistics import Ranks
+from dpdb.plan.releases.derivations import Regrouping
 from dpdb.policy.catalog import Kind, Value
 from dpdb.privacy.walk import Walk
+from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, array, constant, numbers
 

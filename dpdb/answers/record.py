@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from fractions import Fraction
 from functools import cached_property
@@ -14,9 +13,10 @@ from dpdb.errors import reportable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
 from dpdb.privacy.accounting.composition import NO_LOSS, Theorem
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
-    from dpdb.plan.plan import Plan
+    from dpdb.plan.physical.plan import Plan
 
 Cell = int | float | str | bool | None
 CellInterval = tuple[Cell, Cell] | None
@@ -77,7 +77,7 @@ class CellColumn:
     """One column of an answer: its cells, from the first row to the last."""
 
     cells: tuple[Cell, ...]
-    accuracy_detail: Detail[CellAccuracy | None] = Detail.of(None)  # noqa: RUF009 (it never changes)
+    accuracy_detail: Detail[CellAccuracy | None] = Detail.of(None)
 
     @property
     def accuracy(self) -> CellAccuracy | None:
@@ -166,7 +166,7 @@ class AnswerRecord:
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     origins: tuple[Origin, ...] = ()
     """Where the columns of a query come from; empty where no query is answered."""
-    release_detail: Detail[tuple[ReleaseReport, ...]] = Detail.of(())  # noqa: RUF009
+    release_detail: Detail[tuple[ReleaseReport, ...]] = Detail.of(())
     cost: Price = FREE
     query: bool = False
     """Whether this answers a SELECT, rather than showing or setting something."""
@@ -177,7 +177,7 @@ class AnswerRecord:
     private: bool = True
     """Whether the answer is differentially private; in teaching mode none is."""
     revealed: tuple[Disclosure, ...] = ()
-    note_detail: Detail[tuple[str, ...]] = Detail.of(())  # noqa: RUF009
+    note_detail: Detail[tuple[str, ...]] = Detail.of(())
     bounding: tuple[str, ...] = ()
     """Sentences on the values that are clamped and the rows left out, before the noise.
 

@@ -11,7 +11,7 @@ from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
 from dpdb.policy.table_files import remarks
 from dpdb.session.connect import session_on
-from dpdb.sql.splitting import split
+from dpdb.sql.text.splitting import split
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

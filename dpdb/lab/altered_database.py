@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, Detail, ReleaseReport
 from dpdb.lab.database import Database
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.errors import UsageError
@@ -20,6 +19,7 @@ from dpdb.lab.database import Database
 from dpdb.lab.defences import Defence, Protected, Unprotected
 from dpdb.lab.scenario import DataFile, Scenario
 from dpdb.lab.transcript import Guess
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

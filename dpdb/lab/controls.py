@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.database import Database
 from dpdb.lab.defences import Defence, exactly, unprotected
 from dpdb.lab.scenario import Scenario
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +14,7 @@ from dpdb.lab.defences import Protected, Unprotected
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.transcript import Showing
 from dpdb.lab.trial import known_rate, scales
+from dpdb.records import dataclass
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +12,7 @@ from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.source import Noise
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from dpdb.policy.catalog import Policy

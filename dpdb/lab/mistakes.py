@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import log
 from pathlib import Path
@@ -25,6 +25,7 @@ from dpdb.lab.defences import (
 from dpdb.lab.scenario import Scenario
 from dpdb.policy.budget import LARGEST_EPSILON
 from dpdb.privacy.noise.seeded import seeded
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,8 @@ from dpdb.errors import DataFileError
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.names import quoted_text, written
-from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.reading.reader import policy_for, read_policy
+from dpdb.records import dataclass
 
 Row = Sequence[object]
 

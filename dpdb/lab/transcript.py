@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpdb.answers.answer import Answer
 from dpdb.lab.defences import Defence
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

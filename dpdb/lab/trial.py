@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from dpdb.lab.binomial import interval
 from dpdb.lab.database import Database, Refused
 from dpdb.lab.defences import Defence
 from dpdb.lab.transcript import Exchange, Showing
+from dpdb.records import dataclass
 
 Progress = Callable[[Attack, Defence], None]
 

@@ -1,25 +1,25 @@
-"""The accounts of an analyst in a lasting budget, and what a charge would change in them.
-
-A charge must be within the whole budget, as far as the session's policy goes, and within the
-analyst's own limit where there is one. Of the whole, statements whose filters exclude each other
-spend once; of a limit of one's own every statement spends in full.
-"""
+"""The accounts of analysts: what each has spent of the shared budget, and who is asking."""
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.ledger import region_text
-from dpdb.ledger.entries import Charge
+from dpdb.errors import LedgerError, UsageError
+from dpdb.ledger.book import region_text
+from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.entries import Charge
+from dpdb.ledger.book.state import State
 from dpdb.ledger.protocol import Balance, Ledger, Price, Receipt
 from dpdb.ledger.spending import Spent, covered_price, price_between
-from dpdb.ledger.state import State
-from dpdb.plan.regions import Region
-from dpdb.policy.budget import Budget
+from dpdb.plan.relations.regions import Region
+from dpdb.policy.budget import LONGEST_NAME, Budget, is_name
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)
@@ -162,3 +162,23 @@ class Rehearsal(Ledger):
 
     def _change(self, loss: ComposedLoss, region: Region | None, queries: int) -> Change:
         return self.spender.change(self.accounts[-1], loss, region, queries)
+
+
+def user() -> str:
+    """The name of the user who runs this process; environment variables have no say in it."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
+
+
+def analyst(book: Book, given: str | None) -> str:
+    """The analyst who asks: the user or, if the user owns the ledger, the one that is given."""
+    if given is None:
+        return user()
+    if not is_name(given):
+        raise UsageError(f"the name of an analyst has 1 to {LONGEST_NAME} visible characters")
+    if os.getuid() != book.path.stat().st_uid:
+        raise LedgerError("only the owner of the ledger asks for another analyst")
+    return given

@@ -9,15 +9,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import LedgerError, UsageError
-from dpdb.ledger.anchor import Anchor
-from dpdb.ledger.book import Book, Sealed, anchor_of, create
-from dpdb.ledger.corrections import open_book
-from dpdb.ledger.entries import Charge, Decision, Entry, Totals
-from dpdb.ledger.state import decision_of
+from dpdb.ledger.book.anchor import Anchor
+from dpdb.ledger.book.book import Book, Sealed, anchor_of, create
+from dpdb.ledger.book.corrections import open_book
+from dpdb.ledger.book.entries import Charge, Decision, Entry, Totals
+from dpdb.ledger.book.state import RENEW, decision_of
 from dpdb.ledger.terms import TermTexts, described
-from dpdb.ledger.windows import RENEW
+from dpdb.policy.budget import LastingBudget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import NO_LOSS
 

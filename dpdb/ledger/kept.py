@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hmac
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Protocol
+
+from dpdb.records import dataclass
 
 _PURPOSE = b"a release that is kept"
 """Sets these seals apart from the digests of data, which have the same key."""

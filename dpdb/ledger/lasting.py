@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Lock
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.accounts import Account, Change, Rehearsal, Spender
-from dpdb.ledger.analysts import analyst
-from dpdb.ledger.book import Book, Sealed
-from dpdb.ledger.corrections import open_book
-from dpdb.ledger.entries import Charge, Decision, Entry
+from dpdb.ledger.accounts import Account, Change, Rehearsal, Spender, analyst
+from dpdb.ledger.book.book import Book, Sealed
+from dpdb.ledger.book.corrections import open_book
+from dpdb.ledger.book.entries import Charge, Decision, Entry
+from dpdb.ledger.book.state import State, StateReader, decision_of, renew_where_over, totals_of
 from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import (
     QUERIES_IN_ALL,
@@ -24,12 +24,11 @@ from dpdb.ledger.protocol import (
     Recorded,
 )
 from dpdb.ledger.spending import price_between
-from dpdb.ledger.state import State, StateReader, decision_of, totals_of
 from dpdb.ledger.terms import check_session
-from dpdb.ledger.windows import renew_where_over
-from dpdb.plan.regions import Region
+from dpdb.plan.relations.regions import Region
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.records import dataclass
 
 LONGEST_STATEMENT = 1000
 """How many characters of a statement are recorded with its charge."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 from dpdb.ledger.protocol import Balance, Ledger, Price, Receipt
 from dpdb.ledger.spending import Spent, covered_price, price_between
-from dpdb.plan.regions import Region
+from dpdb.plan.relations.regions import Region
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.records import dataclass
 
 
 @dataclass

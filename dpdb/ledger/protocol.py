@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Protocol
 
 from dpdb.errors import LedgerError
 from dpdb.ledger.kept import ReleaseStore
-from dpdb.plan.regions import Region
+from dpdb.plan.relations.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, Theorem
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,22 @@ What they share is then drawn once, and counts of different queries are sums ove
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpdb.plan.allocation import competing_rows
-from dpdb.plan.expressions import Expr
+from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
-from dpdb.plan.key_selection import selects_keys
-from dpdb.plan.lowering import PlanningContext, RowCount
-from dpdb.plan.plan import Plan
-from dpdb.plan.query import Aggregate, Query
-from dpdb.plan.single_aggregates import filtered
-from dpdb.plan.unit_work import MAX_UNIT_SECONDS, work_of
+from dpdb.plan.logical.per_unit import filtered
+from dpdb.plan.logical.query import Aggregate, Query
+from dpdb.plan.physical.lowering import PlanningContext, RowCount
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.releases.allocation import competing_rows
+from dpdb.plan.releases.key_selection import selects_keys
+from dpdb.plan.work.unit_work import MAX_UNIT_SECONDS, work_of
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.records import dataclass
 
 
 def unlabelled(query: Query) -> Query:

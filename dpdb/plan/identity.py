@@ -20,6 +20,7 @@ from pathlib import PurePath
 from typing import Any
 
 from dpdb.policy.catalog import Column, Table
+from dpdb.records import is_frozen
 
 _PURPOSE = "dpdb identity 2"
 """Sets these hashes apart from all others, and from those of another canonical text."""
@@ -119,9 +120,8 @@ def _compared(kind: Any) -> tuple[tuple[str, object], ...] | None:  # noqa: ANN4
 
     Raises TypeError for a record that can change.
     """
-    settings = getattr(kind, "__dataclass_params__", None)
-    if settings is None:
+    if not hasattr(kind, "__dataclass_fields__"):
         return None
-    if not settings.frozen:
+    if not is_frozen(kind):
         raise TypeError(f"{kind.__name__} has no identity")
     return tuple((each.name, each.default) for each in fields(kind) if each.compare)

@@ -12,25 +12,24 @@ from dataclasses import replace
 from functools import partial
 
 from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan import quantiles
-from dpdb.plan.allocation import allocate, competing_rows
-from dpdb.plan.confidence import CONFIDENCE
-from dpdb.plan.derived import DerivedQuery
-from dpdb.plan.derived_columns import has_intervals, most_rows, selects_by_noise
-from dpdb.plan.estimate import Estimate
-from dpdb.plan.expressions import Slot
-from dpdb.plan.found_keys import FoundKeys
-from dpdb.plan.group_keys import found_places, is_found, key_values
-from dpdb.plan.intervals import Interval
-from dpdb.plan.key_selection import number_of_selections, selects_keys
-from dpdb.plan.lowering import PlanningContext, RowCount
-from dpdb.plan.mechanism_choice import with_usual_noise
-from dpdb.plan.plan import Plan, ReleasedGroup
-from dpdb.plan.query import Query
-from dpdb.plan.query_releases import MAX_GROUPS, QueryReleases
-from dpdb.plan.ranges import Environment
-from dpdb.plan.sharing import Sharing, sharing
-from dpdb.plan.unit_work import work_of
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.logical.derived import DerivedQuery
+from dpdb.plan.logical.derived_columns import has_intervals, most_rows, selects_by_noise
+from dpdb.plan.logical.found_keys import FoundKeys
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.lowering import PlanningContext, RowCount
+from dpdb.plan.physical.mechanism_choice import with_usual_noise
+from dpdb.plan.physical.moments import Estimate
+from dpdb.plan.physical.plan import CONFIDENCE, Plan, ReleasedGroup
+from dpdb.plan.ranges.group_keys import found_places, is_found, key_values
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.ranges import Environment
+from dpdb.plan.releases import quantiles
+from dpdb.plan.releases.allocation import allocate, competing_rows
+from dpdb.plan.releases.key_selection import number_of_selections, selects_keys
+from dpdb.plan.releases.query_releases import MAX_GROUPS, QueryReleases
+from dpdb.plan.releases.sharing import Sharing, sharing
+from dpdb.plan.work.unit_work import work_of
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 

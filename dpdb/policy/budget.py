@@ -1,13 +1,14 @@
-"""The budget of a session, the neighbour relation and the composition theorem."""
+"""Budgets: of a session, and a lasting one that belongs to the data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
 
 from dpdb.errors import InvalidOption, Place
 from dpdb.policy.numbers import decimal
+from dpdb.records import dataclass
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(10**4)
@@ -84,3 +85,38 @@ def valid_budget(budget: Budget) -> Budget:
             hint="for instance delta = 1e-6; it should be far below 1 / the number of rows",
         )
     return budget
+
+
+SUFFIX = ".ledger"
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class LastingBudget:
+    """A named budget: what is spent of it is kept in a ledger, a file, for good."""
+
+    name: str
+    ledger: Path
+    queries_in_all: int | None = None
+    """The most queries of all sessions together; None where only each session has a limit."""
+    analysts: tuple[tuple[str, Fraction], ...] | None = None
+    """For each analyst the most ε of the whole; None where anyone may ask for all of it."""
+    anchor: Path | None = None
+    """A file elsewhere that tells an older copy of the ledger; None where there is none."""
+    window: int | None = None
+    """After how many days the budget is renewed; None where it is for good."""
+
+    @property
+    def duration(self) -> str:
+        """How long one ε has to last, in words."""
+        match self.window:
+            case None:
+                return "for good"
+            case 1:
+                return "every day"
+        return f"every {self.window} days"
+
+
+def is_name(text: object) -> bool:
+    """Whether a text can be the name of a budget, or of an analyst."""
+    return isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()

@@ -1,17 +1,33 @@
-"""The catalog: the tables and columns that a custodian declares, and the policy they belong to."""
+"""The catalog: tables and columns as the policy declares them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from dpdb.policy.budget import Budget, Neighbors, Timing
+from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
 from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.server_tables import ServerTable
 from dpdb.policy.storage import Storage, file_kind
+from dpdb.records import dataclass
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+Record = TypeVar("Record", bound="DataclassInstance")
+
+
+def changed(record: Record, **fields: object) -> Record:
+    """The record with these fields; the same object where it has them, with what it keeps."""
+    for name, value in fields.items():
+        if getattr(record, name) is not value:
+            return replace(record, **fields)
+    return record
+
 
 LONGEST_TEXT = 10_000
 """The most bytes of a text that counts; a longer one is NULL."""
@@ -183,7 +199,7 @@ class Table:
         """What holds the rows."""
         if self.server is None:
             return file_kind(self.path)
-        return Storage.SPARK if self.server.in_spark else Storage.POSTGRESQL
+        return self.server.storage
 
     @property
     def place(self) -> str:
@@ -194,7 +210,7 @@ class Table:
     def is_streamed(self) -> bool:
         """Whether queries go over the rows block by block, rather than hold columns in memory."""
         if self.engine is None:
-            return self.storage in (Storage.PARQUET, Storage.DUCKDB)
+            return self.storage.value.streamed
         return self.engine == "stream"
 
     @property

@@ -6,13 +6,13 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import DataFileError, InvalidOption
 from dpdb.policy.csv_format import COMMA, SEPARATORS, CsvFormat, separator_by_name, valid_separator
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import MARKED, MARKS, UTF8
+from dpdb.records import dataclass
 
 _SEPARATOR_LINE = re.compile(r'("?)sep=(.)\1(?:\r\n|\n|\r)')
 """The line in which Excel names the separator, before the header."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import InvalidOption
 from dpdb.policy.encodings import canonical_name
+from dpdb.records import dataclass
 
 COMMA = ","
 SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}

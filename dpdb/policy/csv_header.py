@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
-from dpdb.policy.column_names import SPACE, distinct_names, look_like_values
 from dpdb.policy.csv_clues import FirstRecord, encoding_of, first_record, separator_of
 from dpdb.policy.csv_format import COMMA, CsvFormat, Punctuation, separator_by_name
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
+from dpdb.policy.names import SPACE, distinct_names, look_like_values
+from dpdb.records import dataclass
 
 _HEADER_LIMIT = 1 << 20
 """The most bytes of a header."""

@@ -8,13 +8,14 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from dpdb.errors import DataFileError
 from dpdb.policy.csv_format import is_gzip
 from dpdb.policy.encodings import UTF8, Transcoder, transcoder
+from dpdb.records import dataclass
 
 
 class Hash(Protocol):

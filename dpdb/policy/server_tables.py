@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dpdb.errors import InvalidOption
+from dpdb.policy.storage import Storage, server_kind
+from dpdb.records import dataclass
 
 POSTGRESQL = "postgresql"
 SPARK = "spark"
-_SCHEMES = (POSTGRESQL, "postgres", SPARK)
 _USUAL_SCHEMA = "public"
 
 
@@ -47,14 +47,16 @@ class ServerTable:
         return f"{self.schema}.{self.table}" if self.schema else self.table
 
     @property
-    def in_spark(self) -> bool:
-        """Whether a cluster of Spark has the rows."""
-        return urlsplit(self.address).scheme == SPARK
+    def storage(self) -> Storage:
+        """The kind of server that has the rows."""
+        storage = server_kind(self.address)
+        assert storage is not None
+        return storage
 
 
 def is_server_address(text: str) -> bool:
     """Whether a text names a server rather than a file."""
-    return text.partition("://")[0] in _SCHEMES
+    return server_kind(text) is not None
 
 
 def server_table(source: str, usual_name: str | None = None) -> ServerTable:
@@ -67,7 +69,7 @@ def server_table(source: str, usual_name: str | None = None) -> ServerTable:
         settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise InvalidOption("source is not the address of a database") from None
-    if parts.scheme not in _SCHEMES:
+    if server_kind(f"{parts.scheme}://") is None:
         raise InvalidOption(
             "source is the address of a PostgreSQL database or of a Spark cluster",
             hint="postgresql:///NAME or spark:///",

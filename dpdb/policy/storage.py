@@ -8,34 +8,63 @@ from enum import Enum
 from pathlib import Path
 
 from dpdb.errors import DataFileError
+from dpdb.records import dataclass
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Public facts of one way to store tables."""
+
+    label: str
+    """The name in messages."""
+    suffix: str | None = None
+    """The end of a file's name; None for CSV, which any other file is, and for servers."""
+    schemes: tuple[str, ...] = ()
+    """The schemes of the addresses of servers."""
+    typed: bool = True
+    """Whether the types of columns are stored, too."""
+    streamed: bool = False
+    """Whether queries go over the rows block by block where the policy does not say."""
+    patterns: bool = False
+    """Whether the files of one table can be named by a pattern."""
+    several_tables: bool = False
+    """Whether one file can have several tables, each with a name."""
 
 
 class Storage(Enum):
-    """What holds the rows of a table: a kind of file, a server, or a cluster."""
+    """The storages of tables: kinds of files, servers, clusters.
 
-    CSV = "CSV"
-    PARQUET = "Parquet"
-    DUCKDB = "DuckDB"
-    POSTGRESQL = "PostgreSQL"
-    SPARK = "Spark"
+    Two places match on them: `policy.table_files`, where columns are found, and
+    `engines.sources.opening`, where rows are read.
+    """
+
+    CSV = _Facts("CSV", typed=False)
+    PARQUET = _Facts("Parquet", ".parquet", streamed=True, patterns=True)
+    DUCKDB = _Facts("DuckDB", ".duckdb", streamed=True, several_tables=True)
+    POSTGRESQL = _Facts("PostgreSQL", schemes=("postgresql", "postgres"))
+    SPARK = _Facts("Spark", schemes=("spark",))
 
     @property
     def typed(self) -> bool:
-        """Whether it says itself of what type the columns are."""
-        return self is not Storage.CSV
-
-
-_BY_SUFFIX = {".parquet": Storage.PARQUET, ".duckdb": Storage.DUCKDB}
+        """Whether the types of columns are stored, too."""
+        return self.value.typed
 
 
 def file_kind(path: Path) -> Storage:
     """The kind of a file: CSV, unless its name ends otherwise."""
-    return _BY_SUFFIX.get(path.suffix.lower(), Storage.CSV)
+    suffix = path.suffix.lower()
+    return next((each for each in Storage if each.value.suffix == suffix), Storage.CSV)
+
+
+def server_kind(address: str) -> Storage | None:
+    """The kind of server at an address, by its scheme; None if it is no server's."""
+    scheme = address.partition("://")[0]
+    return next((each for each in Storage if scheme in each.value.schemes), None)
 
 
 def is_pattern(path: Path) -> bool:
-    """Whether the path is a pattern of the Parquet files whose rows make up one table."""
-    named = file_kind(path) is Storage.PARQUET and glob.has_magic(str(path))
+    """Whether the path is a pattern of the files whose rows make up one table."""
+    named = file_kind(path).value.patterns and glob.has_magic(str(path))
     return named and not path.is_file()
 
 

@@ -6,7 +6,6 @@ Those of Parquet and DuckDB come as types of Apache Arrow, through which these f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_header import column_positions
 from dpdb.policy.timestamps import SECOND
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow

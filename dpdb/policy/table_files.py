@@ -1,10 +1,15 @@
-"""What files and servers say of their tables, whatever the storage: all of it is public."""
+"""The columns of tables as files and servers declare them, whatever the storage.
+
+All of it is public. A storage has its columns found here, and its rows read by
+`engines.sources.opening`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import assert_never
 
 from dpdb.errors import DataFileError
 from dpdb.policy import csv_header
@@ -42,6 +47,8 @@ def check_file(table: Table) -> None:
             check_server(table)
         case Storage.SPARK:
             check_spark(table)
+        case unknown:
+            assert_never(unknown)
 
 
 def undeclared_tables(
@@ -63,14 +70,26 @@ def undeclared_tables(
                 if not tables:
                     raise DataFileError(f"{path} has no tables", hint="views of it are not read")
                 return tuple(_typed(each, duckdb_columns(connection, each)) for each in tables)
-    return (undeclared_table(path, form or CsvFormat(), names),)
+        case Storage.CSV:
+            return (undeclared_table(path, form or CsvFormat(), names),)
+        case Storage.POSTGRESQL | Storage.SPARK:
+            raise AssertionError(path)
+        case unknown:
+            assert_never(unknown)
 
 
 def undeclared_server_table(server: ServerTable) -> Table:
     """A table of a server that no policy declares; its columns have the types that it says."""
     table = Table(server.table, Path(server.table), (), server=server)
-    stored = columns_in_spark(table) if server.in_spark else columns_on_server(server)
-    return _typed(table, stored)
+    match server.storage:
+        case Storage.POSTGRESQL:
+            return _typed(table, columns_on_server(server))
+        case Storage.SPARK:
+            return _typed(table, columns_in_spark(table))
+        case Storage.CSV | Storage.PARQUET | Storage.DUCKDB:
+            raise AssertionError(server)
+        case unknown:
+            assert_never(unknown)
 
 
 def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str]) -> Table:

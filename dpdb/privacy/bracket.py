@@ -28,13 +28,13 @@ for all neighbours, units and groups; and the distance from T moves by no more t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import FARTHEST, Exponential
+from dpdb.records import dataclass
 
 MOST_RANKS = 2**31
 """The largest target: no table has so many rows."""

@@ -14,12 +14,12 @@ at most. Two files together add (1 + e^ε)·nβ to δ, which `delay_law` keeps t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from statistics import NormalDist
 
 from dpdb.privacy.gaussian_calibration import variance_for
+from dpdb.records import dataclass
 
 STEPS = 10
 """The steps into which the time that one unit can add is divided."""

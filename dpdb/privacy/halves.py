@@ -26,7 +26,6 @@ The changes of several rows, one after the other, add up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -35,6 +34,7 @@ from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.mechanisms import SLACK, Exponential
 from dpdb.privacy.sensitivity import Contribution
+from dpdb.records import dataclass
 
 _ZERO = Fraction(0)
 

@@ -37,8 +37,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
+
+from dpdb.records import dataclass
 
 LARGEST_UNIT = 2**50
 """Noise of larger scales may not fit 64 bits, and scales are rounded from 2^56 on."""

@@ -6,7 +6,6 @@ A description knows no data. The session hands descriptions and exact results to
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
@@ -15,6 +14,7 @@ from typing import ClassVar
 from dpdb.privacy.accounting.composition import log_inverse
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.laplace_sums import margin
+from dpdb.records import dataclass
 
 SLACK = Fraction(1, 2**40)
 """The part of ε that the exponential mechanism reserves for rounding."""

@@ -9,10 +9,10 @@ statistic's grid.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dpdb.policy.budget import Neighbors
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

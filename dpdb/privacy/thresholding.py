@@ -23,7 +23,6 @@ them lose adds up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -31,6 +30,7 @@ from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms import Laplace
+from dpdb.records import dataclass
 
 _BITS = 40
 """The scale has so many binary digits, so that each source of noise can draw at it as it is."""

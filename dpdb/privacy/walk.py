@@ -20,12 +20,12 @@ smaller and that of j larger by s at most.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
+from dpdb.records import dataclass
 
 RUNGS_PER_OCTAVE = 16
 RUNG_RATIO = 2 ** (1 / RUNGS_PER_OCTAVE)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.confidence_intervals import few_rows_notes
-from dpdb.answers.contribution_notes import bounding_notes
-from dpdb.answers.derived import noisy_table
-from dpdb.answers.group_rows import with_all_keys
-from dpdb.answers.key_notes import key_notes
+from dpdb.answers.intervals.confidence_intervals import few_rows_notes
+from dpdb.answers.notes import accuracy_notes, release_reports
+from dpdb.answers.notes.contribution_notes import bounding_notes, key_notes
 from dpdb.answers.record import Detail
 from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
+from dpdb.answers.tables.derived import noisy_table
+from dpdb.answers.tables.group_rows import with_all_keys
 from dpdb.ledger.protocol import FREE, Balance
-from dpdb.plan.plan import Plan
-from dpdb.session.purchases import Purchase
+from dpdb.plan.physical.plan import Plan
+from dpdb.session.purchases.purchases import Purchase
 
 
 def bought(

@@ -1,17 +1,30 @@
-"""Which engine and which ledger a session gets: nothing else names an implementation."""
+"""The engine and the ledger of a session, and the facts of public tables that planning may know."""
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Callable
+from dataclasses import field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.errors import UsageError
+from dpdb.errors import Unsupported, UsageError
 from dpdb.ledger.memory import MemoryLedger
+from dpdb.plan.expressions.expressions import Literal
+from dpdb.plan.logical.query import Query
+from dpdb.plan.relations.facts import Facts
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import days_of
+from dpdb.policy.timestamps import read_timestamp
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
+    from dpdb.answers.answer import Answer
+    from dpdb.answers.record import Cell
     from dpdb.engines.protocol import OpenEngine, Progress, Witness
     from dpdb.ledger.protocol import Ledger
-    from dpdb.plan.relations import Source
-    from dpdb.policy.catalog import Policy, Table
+    from dpdb.plan.relations.relations import Source
+    from dpdb.policy.catalog import Policy, Table, Value
     from dpdb.vectors.evaluate import Frame
 
 
@@ -23,14 +36,14 @@ def open_engine(
     It is imported here: pandas takes longer to import than the prompt to appear.
     """
     if any(table.in_spark for table in policy.tables):
-        from dpdb.engines.spark.engine import SparkEngine  # noqa: PLC0415 (optional)
+        from dpdb.engines.spark import SparkEngine  # noqa: PLC0415 (optional)
 
         return SparkEngine(progress, witness, policy.tables)
     if any(table.is_streamed for table in policy.tables):
         from dpdb.engines.streams.engine import StreamEngine  # noqa: PLC0415
 
         return StreamEngine(progress, witness, policy.tables)
-    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
+    from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
 
     return MemoryEngine(progress, witness, policy.tables)
 
@@ -56,14 +69,14 @@ def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy
     """The policy with what everybody may know of the rows of its public tables."""
     if not any(table.public for table in policy.tables):
         return policy
-    from dpdb.engines.memory.public_values import with_public_values  # noqa: PLC0415 (numpy)
+    from dpdb.engines.relations.public_values import with_public_values  # noqa: PLC0415 (numpy)
 
     return with_public_values(policy, witness)
 
 
 def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None = None) -> int:
     """The most rows of a public table that have the same values in the columns."""
-    from dpdb.engines.memory.public_values import most_alike  # noqa: PLC0415 (numpy)
+    from dpdb.engines.relations.public_values import most_alike  # noqa: PLC0415 (numpy)
 
     return most_alike(table, columns, witness)
 
@@ -72,14 +85,14 @@ def public_frame(
     source: Source, columns: tuple[str, ...], witness: Witness | None = None
 ) -> tuple[Frame, int]:
     """The rows of public tables, for expressions over these columns, and their number."""
-    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415 (numpy)
+    from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415 (numpy)
 
     return MemoryEngine(witness=witness).public_rows(source, frozenset(columns))
 
 
 def check_data(policy: Policy) -> None:
     """Raise DataFileError where a table has rows that its policy says there are not."""
-    from dpdb.engines.memory.public_values import check_data  # noqa: PLC0415 (numpy)
+    from dpdb.engines.relations.public_values import check_data  # noqa: PLC0415 (numpy)
 
     for table in policy.tables:
         check_data(table)
@@ -90,3 +103,71 @@ def table_digest(table: Table, key: bytes) -> str:
     from dpdb.engines.sources.opening import open_source  # noqa: PLC0415 (numpy)
 
     return open_source(table).digest(key)
+
+
+LiteralColumns = tuple[tuple[Literal, ...], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class PublicFacts(Facts):
+    """Reads a table when something is asked of it, and once."""
+
+    witness: Witness | None
+    answers: Callable[[Query], Answer] | None = None
+    """Gives the exact answers of queries that read public tables; None where there are none."""
+    _known: dict[tuple[Table, tuple[str, ...]], int] = field(default_factory=dict)
+    _answered: dict[Query, LiteralColumns] = field(default_factory=dict)
+
+    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
+        """The most rows of the table that have the same values in the columns."""
+        asked = table, columns
+        if asked not in self._known:
+            self._known[asked] = most_alike(table, columns, self.witness)
+        return self._known[asked]
+
+    def rows(self, query: object) -> tuple[tuple[Value | None, ...], ...] | None:
+        """The rows of a query, with the values of constants."""
+        literals = self._literals(query)
+        if literals is None:
+            return None
+        return tuple(zip(*([each.value for each in column] for column in literals), strict=True))
+
+    def value(self, query: object) -> Literal | None:
+        """The value of a query with one column, as a constant; NULL where it has no row."""
+        literals = self._literals(query)
+        if literals is None:
+            return None
+        ((*values,),) = literals
+        if len(values) > 1:
+            raise Unsupported(
+                f"a subquery gives one value, and this one has {len(values)} rows",
+                hint="a condition on a key leaves one, and so does LIMIT 1",
+            )
+        assert isinstance(query, Query)
+        return values[0] if values else Literal(None, query.outputs[0].expression.kind)
+
+    def _literals(self, query: object) -> LiteralColumns | None:
+        assert isinstance(query, Query)
+        if self.answers is None:
+            return None
+        if query not in self._answered:
+            answer = self.answers(query)
+            pairs = zip(answer.cells, answer.kinds, strict=True)
+            self._answered[query] = tuple(
+                tuple(_literal(cell, kind) for cell in column.cells) for column, kind in pairs
+            )
+        return self._answered[query]
+
+
+def _literal(cell: Cell, kind: Kind) -> Literal:
+    """A cell of an exact answer as a constant of a query."""
+    match cell:
+        case str() if kind is Kind.DATE:
+            return Literal(days_of(datetime.date.fromisoformat(cell)), kind)
+        case str() if kind is Kind.TIMESTAMP:
+            return Literal(read_timestamp(cell), kind)
+        case None | str() | bool():
+            return Literal(cell, kind)
+        case int() if kind is Kind.INTEGER:
+            return Literal(cell, kind)
+    return Literal(Fraction(cell), Kind.NUMBER)

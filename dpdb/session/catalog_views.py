@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from dpdb.answers import declarations
+from dpdb.answers import suggested_bounds
 from dpdb.answers.record import Cell
 from dpdb.errors import UnknownName, Unsupported
 from dpdb.ledger.protocol import Balance, Ledger, QueryLimit, Recorded
@@ -22,7 +22,14 @@ from dpdb.privacy.accounting.composition import (
     sequential,
 )
 from dpdb.session.settings import Settings
-from dpdb.sql.statements import Describe, Listed, ShowBudget, ShowHistory, ShowSettings, ShowTables
+from dpdb.sql.selects.statements import (
+    Describe,
+    Listed,
+    ShowBudget,
+    ShowHistory,
+    ShowSettings,
+    ShowTables,
+)
 
 CellRows = tuple[tuple[Cell, ...], ...]
 BUDGET_COLUMNS = ("budget", "total", "spent", "left")
@@ -54,7 +61,7 @@ def listing(
         case ShowSettings():
             return SETTING_COLUMNS, settings.rows(teach=teach)
         case Describe():
-            return declarations.COLUMN_COLUMNS, _column_rows(policy, statement)
+            return suggested_bounds.COLUMN_COLUMNS, _column_rows(policy, statement)
 
 
 def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit]) -> CellRows:
@@ -131,7 +138,7 @@ def _column_rows(policy: Policy, statement: Describe) -> CellRows:
         known = [table.name for table in policy.tables]
         hint = suggestion(statement.table, known, "tables")
         raise UnknownName(f"no table {statement.table}", hint=hint, place=statement.place)
-    return tuple(declarations.column_row(table, column) for column in table.columns)
+    return tuple(suggested_bounds.column_row(table, column) for column in table.columns)
 
 
 def _queries(limit: QueryLimit) -> tuple[Cell, ...]:

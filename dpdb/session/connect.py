@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.errors import DataFileError, InvalidOption, UsageError, did_you_mean
-from dpdb.policy.bounds import with_bounds
 from dpdb.policy.budget import (
     Budget,
     Composition,
+    LastingBudget,
     Neighbors,
     Timing,
     valid_budget,
@@ -23,9 +23,8 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
-from dpdb.policy.lasting import LastingBudget
 from dpdb.policy.numbers import Number, as_written
-from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.reading.reader import policy_for, read_policy, with_bounds
 from dpdb.policy.server_tables import is_server_address, server_table
 from dpdb.policy.table_files import check_file, undeclared_server_table
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpdb.answers import accuracy_notes, contribution_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.key_notes import key_notes
+from dpdb.answers.notes import accuracy_notes, contribution_notes, release_reports
+from dpdb.answers.notes.contribution_notes import key_notes
 from dpdb.answers.record import Detail
 from dpdb.answers.suggested_bounds import bin_notes
 from dpdb.ledger.protocol import Balance, Price
-from dpdb.plan.plan import Plan
-from dpdb.plan.query import Options
+from dpdb.plan.logical.query import Options
+from dpdb.plan.physical.plan import Plan
 
 
 def explained(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.notes import release_reports
 from dpdb.answers.record import Detail, Origin
 from dpdb.errors import Unsupported
-from dpdb.plan.derived import (
+from dpdb.plan.expressions.expressions import Compare, Literal, Slot, conjunction
+from dpdb.plan.logical.derived import (
     AnswerJoin,
     Derived,
     DerivedQuery,
@@ -20,17 +21,17 @@ from dpdb.plan.derived import (
     Values,
     released,
 )
-from dpdb.plan.expressions import Compare, Literal, Slot, conjunction
+from dpdb.plan.logical.query import Aggregate, Function, Output, PublicRows, Query
 from dpdb.plan.planner import outline
-from dpdb.plan.query import Aggregate, Function, Output, PublicRows, Query
 from dpdb.policy.catalog import Kind
+from dpdb.records import dataclass
 from dpdb.session.backends import public_frame
 from dpdb.session.unprotected import unprotected_cells
 
 if TYPE_CHECKING:
     from dpdb.engines.protocol import OpenEngine, Witness
     from dpdb.ledger.protocol import Balance
-    from dpdb.plan.plan import Plan
+    from dpdb.plan.physical.plan import Plan
     from dpdb.policy.catalog import Policy
     from dpdb.privacy.noise.source import Noise
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.noisy_table import NoisyColumn, NoisyTable, in_order, spread
+from dpdb.answers.tables.noisy_table import NoisyColumn, NoisyTable, in_order, spread
 from dpdb.errors import TooLarge
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import Vector
 
 if TYPE_CHECKING:
-    from dpdb.plan.query import PublicRows
+    from dpdb.plan.logical.query import PublicRows
 
 MAX_PUBLIC_ROWS = 100_000
 """The most rows of public tables that are shown."""

@@ -11,37 +11,36 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, Detail, columns_of
-from dpdb.errors import Unsupported, UsageError, paid_for, printable
+from dpdb.errors import Unsupported, UsageError, paid_for, printable, traceback_shown
 from dpdb.ledger.protocol import FREE, Balance, Price
-from dpdb.plan.plan import Plan
-from dpdb.plan.query import Query
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Timing, valid_budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session import released_answers
-from dpdb.session.backends import open_engine, open_ledger, with_public_values
+from dpdb.session.backends import PublicFacts, open_engine, open_ledger, with_public_values
 from dpdb.session.catalog_views import listing, utc_time
 from dpdb.session.explanations import explained
-from dpdb.session.gate import Gate
-from dpdb.session.kept_answers import Chosen
-from dpdb.session.memory import Memory
 from dpdb.session.public import PublicAnswers
-from dpdb.session.public_facts import PublicFacts
-from dpdb.session.released_answers import Shelf
+from dpdb.session.purchases import released_answers
+from dpdb.session.purchases.kept_answers import Chosen
+from dpdb.session.purchases.memory import Memory
+from dpdb.session.purchases.released_answers import Shelf
 from dpdb.session.settings import Settings
-from dpdb.session.tick import Moments, NoisyMoments, Ticks
+from dpdb.session.timing.gate import Gate
+from dpdb.session.timing.tick import Moments, NoisyMoments, Ticks
 from dpdb.session.unprotected import UnprotectedAnswers
-from dpdb.sql.statements import Assign, Select, statement
+from dpdb.sql.selects.statements import Assign, Select, statement
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
-    from dpdb.plan.lowering import RowCount
-    from dpdb.session.batches import Batches, PlannedPart
-    from dpdb.session.executor import Executor
-    from dpdb.session.purchases import Purchase
+    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.session.purchases.batches import Batches, PlannedPart
+    from dpdb.session.purchases.executor import Executor
+    from dpdb.session.purchases.purchases import Purchase
 
 STATEMENTS = 32
 """How many statements stay parsed: the prompt asks for the price of a text it then executes."""
@@ -135,7 +134,8 @@ class Session:
 
         Where rows are looked at, answers and errors leave on a tick.
         """
-        return self._gate.answer(text, self._execute)
+        execute = traceback_shown()(self._execute) if self.teach else self._execute
+        return self._gate.answer(text, execute)
 
     def price(self, text: str) -> Price:
         """What a SELECT would cost, told without looking at a private row; raises DpdbError.
@@ -158,7 +158,7 @@ class Session:
 
         Nothing is spent yet. Raises DpdbError where one would be refused, and then plans nothing.
         """
-        from dpdb.session.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
             self._batches = self._batches or Batches(self._known, self._ledger, self._memory)
@@ -227,7 +227,7 @@ class Session:
 
     def _executor(self, known: Draws) -> Executor:
         """What draws the releases of a plan that is paid for."""
-        from dpdb.session.executor import Executor  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.executor import Executor  # noqa: PLC0415 (numpy)
 
         return Executor(self._engine, self._noise, self.teach, known, reading=self._gate.reading)
 
@@ -272,7 +272,7 @@ class Session:
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
-        from dpdb.session.purchases import purchases, settled  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.purchases import purchases, settled  # noqa: PLC0415 (numpy)
 
         planned = self._as_planned(query)
         if planned is not None:
@@ -305,7 +305,7 @@ class Session:
 
     def _check_reads(self, plan: Plan) -> None:
         """Refuse a plan for which rows are looked at, before it is charged for."""
-        from dpdb.session.purchases import check_memory  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.purchases import check_memory  # noqa: PLC0415 (numpy)
 
         self._gate.check()
         check_memory(plan)

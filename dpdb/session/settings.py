@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption
-from dpdb.plan.query import Options
+from dpdb.plan.logical.query import Options
 from dpdb.policy.budget import valid_epsilon
 from dpdb.policy.numbers import decimal
-from dpdb.sql.option_names import INTERVALS, MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
-from dpdb.sql.statements import Assign
+from dpdb.records import dataclass
+from dpdb.sql.selects.statements import Assign
+from dpdb.sql.syntax.option_names import INTERVALS, MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
 
 
 @dataclass(frozen=True)

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.notes import release_reports
 from dpdb.answers.record import Detail
 from dpdb.errors import InvalidOption, Unsupported, paid_for
 from dpdb.ledger.protocol import FREE
-from dpdb.plan.plan import Plan
+from dpdb.plan.logical.query import NO_OPTIONS
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import outline
-from dpdb.plan.query import NO_OPTIONS
 from dpdb.policy.catalog import Kind
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from dpdb.answers.record import CellColumn, Disclosure
     from dpdb.engines.protocol import OpenEngine
     from dpdb.ledger.protocol import Ledger, Price
-    from dpdb.plan.query import Query
+    from dpdb.plan.logical.query import Query
     from dpdb.policy.catalog import Policy
     from dpdb.privacy.noise.source import Noise
     from dpdb.session.settings import Settings

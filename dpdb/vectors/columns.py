@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdb.policy.catalog import Value
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.plan.calendar import PARTS, STARTS, months_later
-from dpdb.plan.expressions import Call, Literal
+from dpdb.plan.expressions.calendar import PARTS, STARTS, months_later
+from dpdb.plan.expressions.expressions import Call, Literal
 from dpdb.policy.numbers import CALENDAR
 from dpdb.vectors.vector import Array, Vector, either, numbers, outside
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from dpdb.plan.expressions import (
+from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
     Case,
@@ -35,6 +35,7 @@ from dpdb.plan.expressions import (
     columns_of,
 )
 from dpdb.policy.catalog import Column, Kind
+from dpdb.records import dataclass
 from dpdb.vectors.cast import cast
 from dpdb.vectors.column_tests import FEW, among, equal_to_any, tested, with_any_code
 from dpdb.vectors.columns import Codes, Numbers

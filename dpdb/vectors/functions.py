@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.plan.expressions import Call
+from dpdb.plan.expressions.expressions import Call
 from dpdb.vectors.date_functions import DATE_CALLS, date_call
 from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.real_functions import REAL_CALLS, real_call

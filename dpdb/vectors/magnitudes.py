@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from dpdb.plan.calendar import PARTS
-from dpdb.plan.clock import CLOCK
-from dpdb.plan.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
+from dpdb.plan.expressions.calendar import CLOCK, PARTS
+from dpdb.plan.expressions.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Self
 
-from dpdb.plan.expressions import (
+from dpdb.plan.expressions.expressions import (
     Call,
     ColumnRef,
     Compare,

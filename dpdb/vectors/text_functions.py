@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpdb.plan.expressions import Call, Literal
-from dpdb.plan.text_functions import TEXT_CHANGES, text_change
+from dpdb.plan.expressions.expressions import Call, Literal
+from dpdb.plan.expressions.text_functions import TEXT_CHANGES, text_change
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.vector import AnyVector, TextVector
 
@@ -37,7 +37,7 @@ def text_call(call: Call, operand: AnyVector) -> AnyVector:
         truth, part = _TRUTHS[call.name], str(constants[0])
         return operand.look_up(lambda text: truth(text, part), Kind.BOOLEAN)
     if call.name == _PATTERN:
-        from dpdb.plan.regular_expressions import searcher  # noqa: PLC0415 (few queries have any)
+        from dpdb.plan.expressions.regular_expressions import searcher  # noqa: PLC0415 (few queries have any)
 
         return operand.look_up(searcher(str(constants[0])), Kind.BOOLEAN)
     return operand.map(text_change(call.name, constants))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.plan.clock import CLOCK, days_months_later, elapsed, unit_start
-from dpdb.plan.expressions import Call, Literal
+from dpdb.plan.expressions.calendar import CLOCK, days_months_later, elapsed, unit_start
+from dpdb.plan.expressions.expressions import Call, Literal
 from dpdb.policy.timestamps import DAY, TIMESTAMPS
 from dpdb.vectors.vector import Array, Bools, Vector, either, numbers, outside
 

@@ -9,14 +9,14 @@ the value of a row is a function of that row alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.plan.text_functions import LONGEST_JOINED
+from dpdb.plan.expressions.text_functions import LONGEST_JOINED
 from dpdb.policy.catalog import Kind, Value
+from dpdb.records import dataclass
 
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
@@ -157,7 +157,7 @@ def distinct(keys: Array) -> tuple[Array, Array]:
 
     `np.unique` sorts places, which takes 0.5 ms for 300,000 equal keys and 7 ms more where one
     differs: an analyst would make all rows equal but one, and learn of it by the time. A sort of
-    the keys themselves takes 0.06 ms more, which `plan.cost_table` counts.
+    the keys themselves takes 0.06 ms more, which `plan.work.cost_table` counts.
     """
     ordered = np.sort(keys)
     different = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(keys) else ordered

@@ -7,11 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpdb.answers import inverted_tests, single_numbers
-from dpdb.answers.accepted_values import _FEW, NoisyLine, last_accepted
 from dpdb.answers.estimates import read
-from dpdb.answers.inverted_tests import NoisyMoments, NoisySum, variance_interval
-from dpdb.answers.noise_tails import _APART, SumOfNoises
+from dpdb.answers.intervals import inverted_tests, single_numbers
+from dpdb.answers.intervals.inverted_tests import (
+    _FEW,
+    NoisyLine,
+    NoisyMoments,
+    NoisySum,
+    last_accepted,
+    variance_interval,
+)
+from dpdb.answers.intervals.noise_tails import _APART, SumOfNoises
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from tests.support.plans import PRIVATE, planned
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.answers.accuracy_notes import (
+from dpdb.answers.notes.accuracy_notes import (
     error_notes,
     interval_notes,
     only_noise_notes,
@@ -14,7 +14,7 @@ from dpdb.answers.accuracy_notes import (
     relative_error_notes,
 )
 from dpdb.answers.record import CellAccuracy, CellColumn, Detail
-from dpdb.plan.query import Options
+from dpdb.plan.logical.query import Options
 from dpdb.privacy.accounting.accountants import BudgetShare
 from tests.support.plans import planned
 

@@ -11,7 +11,7 @@ import pytest
 
 import dpdb
 from dpdb.answers.formats.render import as_table
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

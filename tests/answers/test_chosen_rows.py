@@ -16,7 +16,7 @@ import pytest
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.seeded import seeded

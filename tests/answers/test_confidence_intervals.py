@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from dpdb.answers.confidence_intervals import confidence_intervals, interval_of
 from dpdb.answers.estimates import Noisy, points, scalar
-from dpdb.answers.noise_tails import laplace_tail
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan
+from dpdb.answers.intervals.confidence_intervals import confidence_intervals, interval_of
+from dpdb.answers.intervals.noise_tails import laplace_tail
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Array

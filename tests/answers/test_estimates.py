@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from dpdb.answers.estimates import grid_step, points, scalar, step_of, vector
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions.expressions import Slot
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
 from tests.support.plans import PRIVATE, PUBLIC, ROWS, planned

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from dpdb.answers.formats.render import FORMATS
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
-from dpdb.sql.splitting import split
+from dpdb.sql.text.splitting import split
 from tests.support.noiseless import Noiseless
 
 HERE = Path(__file__).parent

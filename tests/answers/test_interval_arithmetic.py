@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpdb.answers.estimates import vector
-from dpdb.answers.interval_arithmetic import Bounds, bounds_of
-from dpdb.plan.expressions import Arithmetic, Call, Expr, Literal, Not, Slot
+from dpdb.answers.intervals.interval_arithmetic import Bounds, bounds_of
+from dpdb.plan.expressions.expressions import Arithmetic, Call, Expr, Literal, Not, Slot
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import Vector

@@ -10,7 +10,7 @@ import pytest
 
 from dpdb.answers.formats.render import FORMATS
 from dpdb.policy.budget import Neighbors
-from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

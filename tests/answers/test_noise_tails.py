@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.answers.noise_tails import laplace_tail, margin
+from dpdb.answers.intervals.noise_tails import laplace_tail, margin
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from tests.support.audited import noise
 

@@ -9,9 +9,9 @@ import pytest
 
 from dpdb.answers.estimates import Noisy, points
 from dpdb.answers.record import AnswerRecord, Cell
-from dpdb.answers.rows import answer_table
+from dpdb.answers.tables.rows import answer_table
 from dpdb.ledger.protocol import Balance
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Budget
 from tests.support.plans import planned
 

@@ -12,10 +12,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.answers.confidence_intervals import interval_of
 from dpdb.answers.estimates import points
-from dpdb.answers.release_reports import promised_error
-from dpdb.plan.statistics import Count, Joint, Total
+from dpdb.answers.intervals.confidence_intervals import interval_of
+from dpdb.answers.notes.release_reports import promised_error
+from dpdb.plan.ranges.statistics import Count, Joint, Total
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.mechanisms import Laplace
 from tests.support.audited import noise

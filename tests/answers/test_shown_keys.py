@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpdb.answers.confidence_intervals import of_shown_keys
+from dpdb.answers.intervals.confidence_intervals import of_shown_keys
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.thresholding import select_keys
 from dpdb.privacy.thresholding import Threshold

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.seeded import seeded

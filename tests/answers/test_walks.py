@@ -10,21 +10,20 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.answers.confidence_intervals import interval_of
 from dpdb.answers.estimates import point
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.plan.confidence import CONFIDENCE
-from dpdb.plan.plan import Plan
+from dpdb.answers.intervals.confidence_intervals import interval_of
+from dpdb.engines.memory import MemoryEngine
+from dpdb.plan.physical.plan import CONFIDENCE, Plan
 from dpdb.plan.planner import plan
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.walk import stops
 from dpdb.privacy.walk import Walk
 from dpdb.session.session import Session
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors.vector import Array
 
 POLICY = read_policy(Path(__file__).parents[2] / "sample_data" / "people.toml")

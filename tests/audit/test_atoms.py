@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpdb.answers.formats.explain_tree import tree
-from dpdb.plan.statistics import Histogram
+from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.privacy.noise.system import SystemNoise

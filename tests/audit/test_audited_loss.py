@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 
 from dpdb.answers.estimates import point
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Exact
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.mechanisms import Exponential
 from dpdb.privacy.noise import exponential
-from dpdb.session.executor import Executor
+from dpdb.session.purchases.executor import Executor
 from dpdb.vectors.vector import Vector
 from tests.support.audited import COLUMNS, Draws, noise
 from tests.support.brute import ADD_REMOVE, REPLACE, Row, World, world

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import MissingBounds, SetupError, Unsupported
-from dpdb.policy.bounds import with_bounds
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for, with_bounds
 from dpdb.session.session import Session
 from tests.support.exactly import planned, raw_of, write
 from tests.support.known_attacks import HEADER, POLICY, ROWS, people, rich

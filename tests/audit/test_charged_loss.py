@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpdb.errors import BudgetExceeded, DpdbError
-from dpdb.plan.query import Options
+from dpdb.plan.logical.query import Options
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.mechanisms import SLACK, Exponential, Laplace

@@ -19,10 +19,11 @@ import pytest
 
 from dpdb.answers import estimates
 from dpdb.answers.formats.render import FORMATS
-from dpdb.engines.memory import engine, statistics
+from dpdb.engines import memory as engine
 from dpdb.engines.protocol import Exact
+from dpdb.engines.statistics import statistics
 from dpdb.interfaces.cli import main as cli
-from dpdb.plan.statistics import Total
+from dpdb.plan.ranges.statistics import Total
 from dpdb.privacy.noise import exponential, smooth, thresholding
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.vectors.vector import Vector

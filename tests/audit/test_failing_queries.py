@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.session.session import Session
 from tests.support.known_attacks import ROWS, TRAPS, people
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.thresholding import Threshold
 from dpdb.session.session import Session
 

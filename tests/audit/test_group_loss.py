@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from dpdb.engines.protocol import Exact
-from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Joint
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Joint
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.session.executor import Executor
+from dpdb.session.purchases.executor import Executor
 from tests.support.audited import noise
 from tests.support.brute import ADD_REMOVE, REPLACE, World, multisets, neighbouring, profile, world
 from tests.support.domains import PLENTY, read_row_kinds

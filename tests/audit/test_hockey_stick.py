@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations, product
@@ -24,20 +24,21 @@ import pytest
 from scipy.stats import beta, chisquare
 
 from dpdb.answers.estimates import point
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Exact
-from dpdb.plan.plan import Plan, Release
+from dpdb.plan.logical.query import Options
+from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.query import Options
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Smooth
 from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session.executor import Executor
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.records import dataclass
+from dpdb.session.purchases.executor import Executor
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors.vector import Vector
 from tests.support.brute import (
     ADD_REMOVE,

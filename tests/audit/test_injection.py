@@ -16,7 +16,7 @@ from dpdb.errors import StatementError, printable
 from dpdb.interfaces.cli import main as cli
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.session.session import Session
-from dpdb.sql.splitting import split
+from dpdb.sql.text.splitting import split
 from tests.support.known_attacks import ROWS, people, rich
 from tests.support.noiseless import Noiseless
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.privacy.mechanisms import Laplace
 from dpdb.session.session import Session
 from tests.support.exactly import raw_of, write

@@ -7,12 +7,12 @@ import traceback
 
 import numpy as np
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Exact
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DpdbError
 from dpdb.interfaces.cli import main as cli
-from dpdb.plan.expressions import ColumnRef
+from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.session.session import Session
 from dpdb.vectors.evaluate import Frame, evaluate
 from tests.support.exactly import planned, write

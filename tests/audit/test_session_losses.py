@@ -15,12 +15,12 @@ from unittest import mock
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import DataFileError
 from dpdb.ledger.spending import _Group
-from dpdb.plan import plan
-from dpdb.plan.expressions import Expr
-from dpdb.plan.statistics import KeyUnits, Statistic, filters_of
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.physical import plan
+from dpdb.plan.ranges.statistics import KeyUnits, Statistic, filters_of
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.privacy.mechanisms import Laplace
 from tests.support.random_sessions import rows_policy

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import BudgetExceeded, InternalError, LedgerError
-from dpdb.ledger import custodian, lasting, place, region_text
-from dpdb.ledger.book import Book
+from dpdb.ledger import custodian, lasting
+from dpdb.ledger.book import database, region_text
+from dpdb.ledger.book.book import Book
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
@@ -106,10 +107,10 @@ def test_a_folder_that_others_can_change(folder: Path, mode: int) -> None:
 
 def test_a_file_of_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = opened(folder)
-    monkeypatch.setattr(place, "check_folder", lambda path: None)
+    monkeypatch.setattr(database, "check_folder", lambda path: None)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(LedgerError, match="another user"):
-        place.check_file(path_of(ledger))
+        database.check_file(path_of(ledger))
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -127,7 +128,7 @@ def test_a_network(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> 
     ledger = opened(folder)
     mounts = folder / "mounts"
     mounts.write_text(f"disk / ext4 rw 0 0\nserver:/x {folder.resolve()} {kind} rw 0 0\n")
-    monkeypatch.setattr(place, "_MOUNTS", mounts)
+    monkeypatch.setattr(database, "_MOUNTS", mounts)
     with pytest.raises(LedgerError, match=f"on a network .{kind}"):
         again(ledger)
     mounts.write_text(f"disk / nfs4 rw 0 0\ndisk {folder.resolve()} ext4 rw 0 0\n")

@@ -13,10 +13,10 @@ import pytest
 
 from dpdb.errors import BudgetExceeded, LedgerError
 from dpdb.ledger import custodian
-from dpdb.ledger.book import Book
-from dpdb.ledger.entries import Charge
+from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.entries import Charge
+from dpdb.ledger.book.state import StateReader
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.state import StateReader
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy, Reference
 from dpdb.privacy.accounting.composition import ComposedLoss

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dpdb.ledger.memory import MemoryLedger
-from dpdb.plan.expressions import ColumnRef, Compare, Literal
-from dpdb.plan.regions import Region, region
+from dpdb.plan.expressions.expressions import ColumnRef, Compare, Literal
+from dpdb.plan.relations.regions import Region, region
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.privacy.accounting.composition import ComposedLoss

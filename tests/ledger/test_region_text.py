@@ -8,9 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.ledger import region_text
-from dpdb.plan.regions import ColumnLimit, Region, region
-from dpdb.plan.spans import Span
+from dpdb.ledger.book import region_text
+from dpdb.plan.relations.regions import ColumnLimit, Region, Span, region
 from dpdb.policy.catalog import Column, Kind
 from tests.support.plans import PRIVATE, query
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.ledger import region_text
-from dpdb.ledger.entries import Charge, Entry, Totals
+from dpdb.ledger.book import region_text
+from dpdb.ledger.book.entries import Charge, Entry, Totals
 from dpdb.ledger.spending import Spent
-from dpdb.plan.regions import Region, region
+from dpdb.plan.relations.regions import Region, region
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.support.lasting import TABLE, at
 from tests.support.texts import CHARACTERS
 

@@ -12,7 +12,7 @@ import pytest
 from dpdb.errors import LedgerError
 from dpdb.ledger.terms import check_session, described, tables_in
 from dpdb.policy.catalog import Policy, Table
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from tests.policy.test_several_tables import SHOP
 from tests.support.plans import PRIVATE
 

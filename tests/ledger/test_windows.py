@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import BudgetExceeded, LedgerError
-from dpdb.ledger import custodian, windows
-from dpdb.ledger.book import Book
-from dpdb.ledger.entries import Decision
+from dpdb.ledger import custodian
+from dpdb.ledger.book import state
+from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.entries import Decision
+from dpdb.ledger.book.state import renew_where_over, spent_in_all
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.windows import renew_where_over, spent_in_all
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import accountant
@@ -62,7 +63,7 @@ def spend(ledger: LastingLedger) -> None:
 
 def renewals(ledger: LastingLedger) -> int:
     events = (sealed.entry.event for sealed in verify(ledger.book))
-    return sum(isinstance(event, Decision) and event.action == windows.RENEW for event in events)
+    return sum(isinstance(event, Decision) and event.action == state.RENEW for event in events)
 
 
 def test_a_budget_is_renewed_when_its_window_is_over(folder: Path, clock: Clock) -> None:
@@ -158,7 +159,7 @@ def test_a_renewal_that_was_not_due_is_noticed(
     spend(ledger)
     clock.now += 29 * DAY
     with monkeypatch.context() as patched:
-        patched.setattr(windows, "is_due", lambda *_: True)
+        patched.setattr(state, "is_due", lambda *_: True)
         renew_where_over(ledger.book, "alice")
     with pytest.raises(LedgerError, match="not what those before it lead to"):
         verify(ledger.book)

@@ -21,7 +21,7 @@ from scipy.stats import beta, binom
 
 from dpdb.answers.answer import Answer
 from dpdb.policy.budget import Budget
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.long.remembering import remembering
 from tests.support.noiseless import Noiseless

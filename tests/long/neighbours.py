@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 from dpdb.answers.estimates import points, scalar
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan, Release
-from dpdb.plan.statistics import Ranks
+from dpdb.engines.memory import MemoryEngine
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.mechanisms import Exponential, Gaussian
 from dpdb.privacy.walk import Walk
 from dpdb.vectors.vector import AnyVector

@@ -25,15 +25,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.answers import accuracy_notes, release_reports, rows
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.plan.plan import Plan
-from dpdb.plan.query import Query
+from dpdb.answers.notes import accuracy_notes, release_reports
+from dpdb.answers.tables import rows
+from dpdb.engines.memory import MemoryEngine
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.noise import refinement, smooth
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import memory, session
-from dpdb.session.public_facts import PublicFacts
+from dpdb.session import session
+from dpdb.session.backends import PublicFacts
+from dpdb.session.purchases import memory
 from dpdb.vectors.vector import Vector
 
 AHEAD = 1000

@@ -1,6 +1,6 @@
 """Which rows count of a unit that has too many, worked out row by row from DuckDB's table.
 
-The rule is in the docstring of dpdb.engines.memory.row_hashes;
+The rule is in the docstring of dpdb.engines.units.row_hashes;
 tests/engines/memory/test_contribution_bounds.py has every kind of column. Here whole statements are compared on what it leaves.
 """
 

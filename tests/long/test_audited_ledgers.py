@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.answers import rows
+from dpdb.answers.tables import rows
 from dpdb.ledger.custodian import book_of
-from dpdb.plan.regions import Region
-from dpdb.policy.reader import read_policy
-from dpdb.session.custodian import open_budget
+from dpdb.plan.relations.regions import Region
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session.budget_overview import open_budget
 from dpdb.session.session import Session
 from tests.long.audits import GROUPS, Drawn, Floats, Found, best_bound
 from tests.support.lasting import folder_in_memory

@@ -1,6 +1,6 @@
 """Known faults are put back into dpdb one by one, and the named test says no to each.
 
-The ordinary suite puts back one for each attack. The manual's table of faults is the list.
+The ordinary suite puts back one for each attack. `tests.support.faults` is the list.
 """
 
 from __future__ import annotations
@@ -53,21 +53,6 @@ def attacks() -> list[str]:
     """The first column of the manual's table of attacks."""
     table = manual.page("attacks").partition("\n## ")[0]
     return re.findall(r"^\| (?!attack \||-)(.+?) \|", table, flags=re.MULTILINE)
-
-
-def attack_of(fault: Mutant) -> str:
-    """The attack that a fault lets succeed, without what it does and where it is from."""
-    [attack] = [each for each in attacks() if each.startswith(fault.attack)]
-    return re.split(r": | \[", attack)[0]
-
-
-def test_the_manual_has_every_fault() -> None:
-    """In the order of the attacks above them."""
-    place = {re.split(r": | \[", attack)[0]: place for place, attack in enumerate(attacks())}
-    listed = sorted(FAULTS, key=lambda fault: place[attack_of(fault)])
-    lines = [f"| {attack_of(fault)} | {fault.fault} | `{fault.test}` |" for fault in listed]
-    (section,) = (each for each in manual.sections("attacks") if each.topic == "mutants")
-    assert section.text.split("|---|---|---|\n")[1].splitlines() == lines
 
 
 def test_every_attack_has_a_fault() -> None:

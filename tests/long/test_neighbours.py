@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpdb.errors import DpdbError
 from dpdb.plan.planner import plan
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.long.neighbours import changes, neighbouring
 from tests.long.parts import Part
 from tests.long.statements import ASKED

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from tests.support.random_joins import check
 from tests.support.units import policy_text, random_database
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import strategies as st
 
 from dpdb.errors import DpdbError
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.engines.conformance.test_engine import shown
 from tests.engines.streams.test_random_plans import innermost
 from tests.long.neighbours import Neighbouring, neighbouring

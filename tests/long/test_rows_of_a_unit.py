@@ -10,10 +10,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.leaves import Leaves, Rows
-from dpdb.plan import stability
-from dpdb.plan.stability import _Shapes
+from dpdb.engines.relations.leaves import Leaves, Rows
+from dpdb.engines.units.caps import Units
+from dpdb.plan.relations import stability
+from dpdb.plan.relations.stability import _Shapes
 from dpdb.policy.catalog import Policy
 from dpdb.vectors.vector import Bools
 from tests.support.rows_of_a_unit import BASE, Seen, TooMany, check, random_statement, write

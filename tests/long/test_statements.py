@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import MissingBounds, TooLarge
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy

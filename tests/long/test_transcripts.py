@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.engines.memory import engine as memory
+from dpdb.engines import memory
 from dpdb.engines.protocol import Exact, KeyCounts, OpenEngine
 from dpdb.engines.streams import engine as streams
 from dpdb.interfaces.cli import main as cli

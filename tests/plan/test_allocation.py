@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import InvalidOption
-from dpdb.plan.allocation import allocate, competing_rows, is_public
-from dpdb.plan.lowering import AggregateLowering, PlanningContext
-from dpdb.plan.plan import Release
-from dpdb.plan.sharing import sharing
+from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
+from dpdb.plan.physical.plan import Release
+from dpdb.plan.releases.allocation import allocate, competing_rows, is_public
+from dpdb.plan.releases.sharing import sharing
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare

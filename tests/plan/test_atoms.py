@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from dpdb.plan import atoms
-from dpdb.plan.query import Query
-from dpdb.plan.statistics import Histogram
+from dpdb.plan.logical.query import Query
+from dpdb.plan.ranges.statistics import Histogram
+from dpdb.plan.releases import count_groups
 from tests.support.plain_values import evaluate
 from tests.support.plans import query
 
@@ -29,7 +29,7 @@ def histogram(*conditions: str, where: str = "TRUE") -> Histogram | None:
     asked = filters(*conditions, where=where)
     wanted = [each.where for each in asked.aggregates]
     assert None not in wanted
-    return atoms.histogram(asked.table, asked.where, wanted)  # type: ignore[arg-type]
+    return count_groups.cell_histogram(asked.table, asked.where, wanted)  # type: ignore[arg-type]
 
 
 def patterns(*conditions: str, where: str = "TRUE") -> list[str]:

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from dpdb.plan.batch import can_be_joined, joined
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
-from dpdb.plan.statistics import Histogram
+from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Laplace

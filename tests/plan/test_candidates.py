@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from dpdb.errors import TooLarge
-from dpdb.plan.candidates import candidate_count
-from dpdb.plan.expressions import Literal
-from dpdb.plan.plan import Release
-from dpdb.plan.statistics import Grid, Ranks
+from dpdb.plan.expressions.expressions import Literal
+from dpdb.plan.physical.plan import Release
+from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Kind, Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.mechanisms import Exponential
 from dpdb.privacy.noise import exponential
+from dpdb.session.purchases.query_plans import candidate_count
 from dpdb.session.session import Session
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.toml"

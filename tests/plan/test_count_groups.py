@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Histogram
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Count, Histogram
 from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare

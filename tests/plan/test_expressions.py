@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.plan.expressions import (
+from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
     Case,

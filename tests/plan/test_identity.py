@@ -18,10 +18,11 @@ import dpdb.plan
 import dpdb.policy
 import dpdb.privacy
 from dpdb.errors import Place
-from dpdb.plan.expressions import ColumnRef, Literal
+from dpdb.plan.expressions.expressions import ColumnRef, Literal
 from dpdb.plan.identity import canonical, identity
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.records import is_frozen
 
 
 def _types() -> Iterator[type[Any]]:
@@ -37,7 +38,7 @@ def _types() -> Iterator[type[Any]]:
         for module in modules
         for each in vars(module).values()
         if is_dataclass(each) and inspect.isclass(each) and not inspect.isabstract(each) and each.__module__ == module.__name__
-        and each.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        and is_frozen(each)
     }  # fmt: skip
     yield from sorted(known, key=lambda each: (each.__module__, each.__qualname__))
 

@@ -10,7 +10,15 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from dpdb.plan.intervals import EVERYTHING, Interval, absolute, arithmetic, clamped, hull, rounded
+from dpdb.plan.ranges.intervals import (
+    EVERYTHING,
+    Interval,
+    absolute,
+    arithmetic,
+    clamped,
+    hull,
+    rounded,
+)
 
 ENDS = [Fraction(end) for end in (-3, -1, 0, Fraction(1, 2), 2)]
 INTERVALS = [Interval(*ends) for ends in combinations_with_replacement(ENDS, 2)]

@@ -8,15 +8,15 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
-from dpdb.plan.intervals import Interval
-from dpdb.plan.lowering import (
+from dpdb.plan.physical.lowering import (
     SQUARES_LIMIT,
     AggregateLowering,
     Lowered,
     PlanningContext,
     contribution_of,
 )
-from dpdb.plan.statistics import Count, Distinct, Ranks, Tally, Total
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.statistics import Count, Distinct, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from tests.support.plans import COLUMNS, PRIVATE, PUBLIC, ROWS, known_rows, query, small_policy

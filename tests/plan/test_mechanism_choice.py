@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import InvalidOption, TooLarge
-from dpdb.plan.expressions import ColumnRef
-from dpdb.plan.mechanism_choice import MechanismChoice
-from dpdb.plan.query import Options
-from dpdb.plan.statistics import Grid, Ranks
+from dpdb.plan.expressions.expressions import ColumnRef
+from dpdb.plan.logical.query import Options
+from dpdb.plan.physical.mechanism_choice import MechanismChoice
+from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare

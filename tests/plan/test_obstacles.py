@@ -9,7 +9,7 @@ import pytest
 
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
-from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.session.session import Session
 
 POLICY = """

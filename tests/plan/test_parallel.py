@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare

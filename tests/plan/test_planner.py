@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
-from dpdb.plan.confidence import CONFIDENCE, at_once
-from dpdb.plan.intervals import Interval
+from dpdb.plan.physical.plan import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
-from dpdb.plan.statistics import Histogram
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.plan.query import Options
+from dpdb.plan.logical.query import Options
 from dpdb.policy.catalog import Kind
 from tests.support.plans import query
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from dpdb.engines.sources.csv_source import CsvSource
-from dpdb.plan import regions
-from dpdb.plan.expressions import ColumnRef, Expr
-from dpdb.plan.regions import Region, region
+from dpdb.plan.expressions.expressions import ColumnRef, Expr
+from dpdb.plan.relations import regions
+from dpdb.plan.relations.regions import Region, region
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.reader import read_policy
-from dpdb.sql.statements import Select, statement
+from dpdb.policy.reading.reader import read_policy
+from dpdb.sql.selects.statements import Select, statement
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.vector import TextVector

@@ -8,9 +8,15 @@ import re
 import pytest
 
 from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan import regular_expressions
-from dpdb.plan.pattern_parser import PatternFault, parsed
-from dpdb.plan.regular_expressions import MAX_DFA, MAX_STATES, Reading, automaton, searcher
+from dpdb.plan.expressions import regular_expressions
+from dpdb.plan.expressions.pattern_parser import PatternFault, parsed
+from dpdb.plan.expressions.regular_expressions import (
+    MAX_DFA,
+    MAX_STATES,
+    Reading,
+    automaton,
+    searcher,
+)
 from tests.support.plans import query, small_policy
 
 PARTS = [

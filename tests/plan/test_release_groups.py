@@ -8,9 +8,9 @@ from math import sqrt
 
 import pytest
 
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
-from dpdb.plan.shared_moments import covariance
+from dpdb.plan.releases.shared_moments import covariance
 from dpdb.policy.budget import Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Laplace

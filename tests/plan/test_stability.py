@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.plan.owners import unit_columns
-from dpdb.plan.query import Query
+from dpdb.plan.logical.query import Query
+from dpdb.plan.relations.privacy_ids import unit_columns
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 
 NOWHERE = Path("nowhere.csv")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.plan.statistics import step_of
+from dpdb.plan.ranges.statistics import step_of
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 
 COLUMNS = (
     Column("s", Kind.TIMESTAMP, step=Fraction(SECOND)),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import PolicyError
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 
 

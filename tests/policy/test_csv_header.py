@@ -12,7 +12,7 @@ from dpdb.ledger.terms import described, tables_in
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.csv_format import CsvFormat
 from dpdb.policy.csv_header import header_of, read_header, remarks
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 
 
 def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:

@@ -11,8 +11,8 @@ import pytest
 from dpdb.errors import DpdbError
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.names import RESERVED, quoted, written
-from dpdb.sql.dialect import Dpdb
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
+from dpdb.sql.text.dialect import Dpdb
 
 WORDS = sorted(
     {word for words in Dpdb.Tokenizer.KEYWORDS for word in words.split() if word.isidentifier()}

@@ -9,7 +9,7 @@ import pytest
 
 from dpdb.errors import PolicyError
 from dpdb.policy.catalog import Kind, Policy, Reference
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 
 SHOP = """\
 [privacy]

@@ -12,7 +12,7 @@ import pytest
 
 from dpdb.errors import DataFileError, InvalidOption, PolicyError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.policy.server_tables import ServerTable, server_table
 from dpdb.policy.spark_cluster import names_whole_units
 from dpdb.policy.storage import Storage

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.plan.plan import Plan
+from dpdb.plan.logical.query import Options
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
-from dpdb.plan.query import Options
-from dpdb.plan.statistics import Histogram, Joint
+from dpdb.plan.ranges.statistics import Histogram, Joint
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.privacy.sensitivity import Contribution
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from tests.support.brute import (
     ADD_REMOVE,
     REPLACE,

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from dpdb.plan.statistics import Total
+from dpdb.plan.ranges.statistics import Total
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, world
 from tests.support.domains import CASES, DOMAINS, PLENTY, read_row_kinds
 

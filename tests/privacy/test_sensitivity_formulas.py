@@ -9,7 +9,7 @@ from itertools import combinations, combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpdb.plan.statistics import Ranks, Tally
+from dpdb.plan.ranges.statistics import Ranks, Tally
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.mechanisms import Exponential

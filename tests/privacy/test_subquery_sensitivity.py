@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dpdb.plan.expressions import Slot
-from dpdb.plan.statistics import Total
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.ranges.statistics import Total
 from dpdb.policy.budget import Neighbors
 from dpdb.vectors.vector import constant
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, neighbouring, world

@@ -10,24 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine, Exact, KeyCounts
 from dpdb.errors import BudgetExceeded, InternalError
 from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Receipt
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan, Release
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.logical.query import NO_OPTIONS, Options
+from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.query import NO_OPTIONS, Options
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.mechanisms import Laplace
-from dpdb.session import purchases
-from dpdb.session.executor import Executor, GradualExecutor
+from dpdb.session.purchases import purchases
+from dpdb.session.purchases.executor import Executor, GradualExecutor
 from dpdb.session.session import Session
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors.vector import AnyVector
 from tests.support.exactly import write
 from tests.support.noiseless import Noiseless

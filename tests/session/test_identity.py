@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import SyntaxFault, Unsupported
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.session import custodian
+from dpdb.session import budget_overview
 from dpdb.session.session import Session
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.support.exactly import raw_of
 from tests.support.lasting import book_of, folder_in_memory, opened_shop, verify
 from tests.support.noiseless import Noiseless
@@ -277,7 +277,7 @@ def test_tables_that_share_a_column_s_name_are_found_again() -> None:
             '[tables.t.columns]\namt = { type = "integer", bounds = [0, 9] }\n'
             '[tables.b.columns]\namt = { type = "integer", bounds = [0, 5] }\n'
         )
-        custodian.open_budget(read_policy(path))
+        budget_overview.open_budget(read_policy(path))
         first, second = (Session(read_policy(path)).execute(text) for _ in range(2))
     assert (first.repeat, second.repeat, second.cost.epsilon) == (False, True, 0)
     assert first.rows == second.rows

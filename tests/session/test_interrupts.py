@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 import dpdb
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
-from dpdb.session import gate, tick
-from dpdb.session.memory import Memory
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session.purchases.memory import Memory
 from dpdb.session.session import Session
+from dpdb.session.timing import gate, tick
 from tests.support.lasting import book_of, opened_shop
 
 POLICY = """
@@ -192,8 +192,8 @@ def test_a_signal_leaves_the_same_ledger(sent: signal.Signals, text: str) -> Non
 STOPPED = """
 import signal, sys
 import dpdb
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.session.memory import Memory
+from dpdb.engines.memory import MemoryEngine
+from dpdb.session.purchases.memory import Memory
 exact, keep = MemoryEngine.exact, Memory.keep
 def stopped(*arguments):
     signal.raise_signal(signal.SIGTSTP)

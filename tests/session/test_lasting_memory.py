@@ -12,16 +12,16 @@ import pytest
 
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import LedgerError
-from dpdb.ledger.book import Book
-from dpdb.ledger.plan_text import read, written
-from dpdb.plan.expressions import ColumnRef
+from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.plan_text import read, written
+from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.identity import identity
-from dpdb.plan.statistics import Tally
+from dpdb.plan.ranges.statistics import Tally
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.source import Noise
-from dpdb.session import custodian
+from dpdb.session import budget_overview
 from dpdb.session.session import Session
 from tests.support.lasting import book_of, opened_shop, verify
 from tests.support.noiseless import Noiseless
@@ -216,7 +216,7 @@ def test_one_statement_reads_one_difference(shop: Path) -> None:
 
 def test_another_version_of_the_data_answers_nothing(shop: Path) -> None:
     paid = asked(shop, COUNT)
-    custodian.accept(read_policy(shop), "looked at again", fresh=False)
+    budget_overview.accept(read_policy(shop), "looked at again", fresh=False)
     again = asked(shop, COUNT)
     assert (again.repeat, again.cost) == (False, paid.cost)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.policy.reader import read_policy
-from dpdb.session import custodian
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session import budget_overview
 from dpdb.session.session import Session
 from tests.support.lasting import folder_in_memory
 
@@ -25,7 +25,7 @@ def shop() -> Iterator[Path]:
         policy = folder / "shop.toml"
         text = policy.read_text().replace("[budget]", '[budget]\nname = "shop"')
         policy.write_text(text.replace("delta   = 0.0", "delta = 0.000001"))
-        custodian.open_budget(read_policy(policy))
+        budget_overview.open_budget(read_policy(policy))
         yield policy
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.plan.query import Function
-from dpdb.session.local_sensitivity import sensitivity, statistic
+from dpdb.plan.logical.query import Function
+from dpdb.session.teaching import sensitivity, statistic
 
 # The definitions of Evans et al., by Python's own statistics module.
 DEFINITIONS: dict[Function, Callable[[list[float]], float]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
-from dpdb.session import query_plans
+from dpdb.session.purchases import query_plans
 from dpdb.session.session import Session
 from tests.support.audited import COLUMNS, noise
 from tests.support.brute import ADD_REMOVE, Row, world

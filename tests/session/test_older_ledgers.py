@@ -26,12 +26,12 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.anchor import Anchor
-from dpdb.ledger.book import Book
-from dpdb.ledger.corrections import open_book
-from dpdb.ledger.entries import Charge
-from dpdb.policy.reader import read_policy
-from dpdb.session import custodian
+from dpdb.ledger.book.anchor import Anchor
+from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.corrections import open_book
+from dpdb.ledger.book.entries import Charge
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session import budget_overview
 from dpdb.session.session import Session
 from tests.support.lasting import book_of, folder_in_memory, verify
 
@@ -142,7 +142,7 @@ def test_what_was_underpaid_is_charged_once(older: Path) -> None:
 
 
 def test_the_custodian_is_told(older: Path) -> None:
-    shown = custodian.overview(read_policy(older))["history"]
+    shown = budget_overview.overview(read_policy(older))["history"]
     rows = [dict(zip(shown.columns, row, strict=True)) for row in shown.rows]
     told = {row["who"]: row for row in rows if row["action"] == "corrected"}
     assert {who: row["epsilon"] for who, row in told.items()} == {"alice": 3.0, "bob": 6.1}
@@ -154,7 +154,7 @@ def test_the_custodian_is_told(older: Path) -> None:
 def test_more_than_is_left_is_charged_all_the_same(older: Path) -> None:
     """Nothing is answered then but repeats."""
     older.write_text(POLICY.replace("alice = { epsilon = 60 }", "alice = { epsilon = 6.2 }"))
-    custodian.accept(read_policy(older), "less", fresh=False)
+    budget_overview.accept(read_policy(older), "less", fresh=False)
     assert session(older, "alice").balance.epsilon_left == 0
 
 

@@ -15,19 +15,20 @@ import pytest
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.json_lines import as_json
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.interfaces.shell.toolbar import price_text
-from dpdb.ledger import plan_text
-from dpdb.ledger.entries import Charge
-from dpdb.plan.increments import further_loss
+from dpdb.ledger.book import plan_text
+from dpdb.ledger.book.entries import Charge
 from dpdb.policy.numbers import decimal
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import custodian, purchases
-from dpdb.session.memory import Memory
+from dpdb.session import budget_overview
+from dpdb.session.purchases import purchases
+from dpdb.session.purchases.memory import Memory
+from dpdb.session.purchases.shared_levels import further_loss
 from dpdb.session.session import Session
 from tests.support.lasting import book_of, opened_shop, verify
 
@@ -218,7 +219,7 @@ def test_explain_tells_nobody_what_others_have_bought(
     shop.write_text(
         POLICY.replace("\n[budget.an", f"\ncomposition = '{composition}'\n[budget.an", 1)
     )
-    custodian.accept(read_policy(shop), "another theorem", fresh=False)
+    budget_overview.accept(read_policy(shop), "another theorem", fresh=False)
     gaussian = options if "gaussian" in options else "epsilon = 2"
     # Under zcdp Gaussian noise costs more where the sum of ε has paid before: it comes first.
     for each in dict.fromkeys((gaussian, "epsilon = 2")):
@@ -259,7 +260,7 @@ def test_what_is_told_is_what_a_limit_pays(shop: Path, told: str, options: str) 
 def test_refusals_and_plans_tell_nobody_what_others_have_bought(shop: Path) -> None:
     """Where the whole has little left, the price that is refused is one's own."""
     shop.write_text(POLICY.replace("epsilon = 100", "epsilon = 50", 1))
-    custodian.accept(read_policy(shop), "less", fresh=False)
+    budget_overview.accept(read_policy(shop), "less", fresh=False)
     asked(shop, "alice", 20, COUNT)
     asked(shop, "alice", 28, f"{COUNT} WHERE a * a > 1")
     for text in (f"{COUNT} WHERE a * a > 2", COUNT):
@@ -346,7 +347,7 @@ def test_other_sources_of_noise_have_no_series(shop: Path) -> None:
     """They round scales in their own way; what is told again as it was is no matter of scales."""
     pytest.importorskip("opendp")
     shop.write_text(POLICY.replace("[tables", '[privacy]\nnoise = "opendp"\n[tables', 1))
-    custodian.accept(read_policy(shop), "other noise", fresh=False)
+    budget_overview.accept(read_policy(shop), "other noise", fresh=False)
     for analyst, epsilon in (("alice", 2), ("bob", 1), ("bob", 3)):
         own_session = Session(read_policy(shop), noise=SystemNoise(), analyst=analyst)
         own_session.execute(f"SET epsilon = {epsilon}")
@@ -370,7 +371,7 @@ def test_fresh_noise_begins_another_series(shop: Path) -> None:
 
 def test_another_version_of_the_data_has_series_of_its_own(shop: Path) -> None:
     asked(shop, "alice", 2, COUNT)
-    custodian.accept(read_policy(shop), "more rows", fresh=False)
+    budget_overview.accept(read_policy(shop), "more rows", fresh=False)
     asked(shop, "bob", 3, COUNT)
     assert spent(shop) == 5
 
@@ -512,7 +513,7 @@ def without_limits(shop: Path) -> Path:
     path = shop.with_name("open.toml")
     path.write_text(POLICY.replace(POLICY[POLICY.index("[budget.an") : POLICY.index("[tables")], "")
                     .replace("[tables.t.", '[tables.t]\npath = "t.csv"\n[tables.t.'))  # fmt: skip
-    custodian.open_budget(read_policy(path))
+    budget_overview.open_budget(read_policy(path))
     return path
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UnknownName
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.session import session
 from dpdb.session.session import STATEMENTS, Session
 

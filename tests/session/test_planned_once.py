@@ -12,7 +12,7 @@ from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind
 from dpdb.session.session import Session
-from dpdb.sql.statements import statement
+from dpdb.sql.selects.statements import statement
 from tests.support import planned_once
 from tests.support.brute import REPLACE, world
 

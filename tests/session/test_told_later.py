@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.answers import rows
+from dpdb.answers.tables import rows
 from dpdb.errors import InternalError
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.session import answers
 from dpdb.session.session import Session

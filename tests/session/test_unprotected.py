@@ -19,7 +19,7 @@ from dpdb.interfaces.shell.commands import run_typed
 from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.interfaces.shell.toolbar import price_text
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.session.session import Session
 
 DATA = "name,age\nAda,20\nAlan,41\nGrace,45\nHedy,60\n"

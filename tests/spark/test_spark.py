@@ -18,17 +18,17 @@ if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
 
 from dpdb.answers.formats.json_lines import as_json
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.spark.engine import SparkEngine
-from dpdb.engines.streams import accumulators, refined_windows
-from dpdb.engines.streams.rank_windows import AllValues
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.spark import SparkEngine
+from dpdb.engines.statistics import accumulators, rank_windows
+from dpdb.engines.statistics.rank_windows import AllValues
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
 from dpdb.lab.files.prepare import prepare
 from dpdb.policy import spark_cluster
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.policy.table_files import check_file
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
@@ -89,7 +89,7 @@ def assert_same(text: str, policy: Policy, twin: Policy) -> None:
     with (
         mock.patch.object(accumulators, "_reach", return_value=2**40),
         mock.patch.object(accumulators, "RungCounts", AllValues),
-        mock.patch.object(refined_windows, "BUCKETS", 2**9),
+        mock.patch.object(rank_windows, "BUCKETS", 2**9),
     ):
         found = raw(text, twin, SparkEngine(tables=twin.tables))
     assert found == raw(text, policy, MemoryEngine(tables=policy.tables)), text

@@ -9,7 +9,7 @@ from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session.session import Session
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.support.exactly import EPSILON, exactly
 from tests.support.plans import known_rows, query, small_policy
 

@@ -15,7 +15,7 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import DpdbError, error_text
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 
 HERE = Path(__file__).parent

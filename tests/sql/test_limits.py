@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dpdb.errors import TooLarge
-from dpdb.plan import ranges
+from dpdb.plan.ranges import ranges
 from dpdb.policy.catalog import Policy
-from dpdb.sql import binder
-from dpdb.sql.statements import Select, statement
-from dpdb.sql.tokens import MAX_CHAIN, MAX_SELECTS, MAX_TOKENS
-from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_WILDCARDS
+from dpdb.sql.selects import binder
+from dpdb.sql.selects.statements import Select, statement
+from dpdb.sql.syntax.trees import MAX_EXPRESSIONS, MAX_WILDCARDS
+from dpdb.sql.text.tokens import MAX_CHAIN, MAX_SELECTS, MAX_TOKENS
 
 WHERE = "SELECT COUNT(*) FROM people WHERE "
 

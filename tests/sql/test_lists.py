@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import StatementError
-from dpdb.plan.expressions import Compare, Literal
-from dpdb.plan.plan import Release
+from dpdb.plan.expressions.expressions import Compare, Literal
+from dpdb.plan.physical.plan import Release
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.session.session import Session
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.support.exactly import exactly
 
 QUARTERS = "MIN(points), QUANTILE_CONT(points, 0.25), MEDIAN(points), QUANTILE_CONT(points, 0.75), MAX(points)"

@@ -8,10 +8,10 @@ import pytest
 
 import dpdb
 from dpdb.errors import StatementError
-from dpdb.plan.query import Query
+from dpdb.plan.logical.query import Query
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
-from dpdb.sql.statements import Select, statement
+from dpdb.policy.reading.reader import read_policy
+from dpdb.sql.selects.statements import Select, statement
 
 SHOP = Path(dpdb.__file__).parents[1] / "sample_data" / "shop" / "shop.toml"
 ALIKE = [

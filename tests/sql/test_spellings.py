@@ -6,8 +6,8 @@ import pytest
 
 from dpdb.errors import StatementError
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
-from dpdb.sql.statements import Select, statement
+from dpdb.policy.reading.reader import read_policy
+from dpdb.sql.selects.statements import Select, statement
 from tests.support.tables import HERE
 
 ALIKE = [
@@ -122,7 +122,7 @@ def test_order_by_all_is_by_an_alias_of_that_name(policy: Policy) -> None:
 
 
 def test_top_is_a_name_where_no_number_follows() -> None:
-    from dpdb.sql.dialect import parse, tokenize  # noqa: PLC0415
+    from dpdb.sql.text.dialect import parse, tokenize  # noqa: PLC0415
 
     text = "SELECT top, COUNT(*) FROM t GROUP BY top"
     [tree] = parse(tokenize(text), text)
@@ -140,13 +140,13 @@ def test_another_name_of_a_function_is_shown_as_written(policy: Policy) -> None:
 def test_sqlglots_parser_is_used_as_it_is() -> None:
     from sqlglot.parser import Parser  # noqa: PLC0415
 
-    from dpdb.sql.dialect import Dpdb  # noqa: PLC0415
+    from dpdb.sql.text.dialect import Dpdb  # noqa: PLC0415
 
     # Where sqlglot is compiled, a subclass of it would refuse every statement.
     assert Dpdb.parser_class is Parser
 
 
 def test_a_semicolon_in_backticks_ends_no_statement() -> None:
-    from dpdb.sql.splitting import split  # noqa: PLC0415
+    from dpdb.sql.text.splitting import split  # noqa: PLC0415
 
     assert len(list(split("SELECT COUNT(`a;b`) FROM t; SELECT 1"))) == 2

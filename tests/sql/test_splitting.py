@@ -9,9 +9,9 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from dpdb.errors import Place, SyntaxFault
-from dpdb.sql.dialect import tokenize
-from dpdb.sql.splitting import Piece, split
-from dpdb.sql.tokens import read_tokens
+from dpdb.sql.text.dialect import tokenize
+from dpdb.sql.text.splitting import Piece, split
+from dpdb.sql.text.tokens import read_tokens
 from tests.support.texts import CHARACTERS
 
 

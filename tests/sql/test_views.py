@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
+from dpdb.plan.logical.query import Query
 from dpdb.plan.planner import plan
-from dpdb.plan.query import Query
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session.session import Session
-from dpdb.sql.statements import Select, statement
-from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
+from dpdb.sql.selects.statements import Select, statement
+from dpdb.sql.syntax.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
 from tests.support.plans import PRIVATE, secret_rows
 
 MEAN = "(SELECT AVG(age) FROM t)"

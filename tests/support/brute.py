@@ -19,21 +19,21 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources.column_builders import builder
-from dpdb.engines.sources.csv_records import MARGIN, Cells
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.sources.cells.builders import builder
+from dpdb.engines.sources.cells.records import MARGIN, Cells
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, Version
-from dpdb.plan.plan import Plan, Release
+from dpdb.plan.logical.query import NO_OPTIONS, Options
+from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.query import NO_OPTIONS, Options
-from dpdb.plan.statistics import Ranks
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms import Exponential
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors.columns import Codes, Numbers
 
 Row = tuple[str, ...]

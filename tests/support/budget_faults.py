@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.support.mutants import Change, Mutant
 
-_EXECUTOR = "session.executor:"
+_EXECUTOR = "session.purchases.executor:"
 
 BUDGETS = (
     Mutant(
         "rows are looked at before the debit",
         "crashing before the debit",
-        [Change("session.purchases:purchases", "(plan,) = plans",
+        [Change("session.purchases.purchases:purchases", "(plan,) = plans",
                 "(plan,) = plans; open_executor().engine.exact(plan, {})")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),
@@ -56,7 +56,7 @@ BUDGETS = (
     Mutant(
         "a level that is refined twice",
         "several analysts",
-        [Change("session.shared_levels:AllSeries.shared",
+        [Change("session.purchases.shared_levels:AllSeries.shared",
                 "step is not None and all(each is not series for each, _ in steps.values())",
                 "step is not None")],
         "session/test_one_answer.py::test_a_statistic_twice_in_a_statement_is_refined_once",
@@ -64,7 +64,7 @@ BUDGETS = (
     Mutant(
         "filters in other words are taken to exclude each other",
         "noise that sticks",
-        [Change("plan.regions:Region.excludes", "for name, limit in",
+        [Change("plan.relations.regions:Region.excludes", "for name, limit in",
                 "return self.key != other.key\n        for name, limit in")],
         "ledger/conformance/test_ledger.py::test_rows_must_exclude_all_others_to_share",
     ),
@@ -77,7 +77,7 @@ BUDGETS = (
     Mutant(
         "filters over another version of the data exclude each other",
         "another session",
-        [Change("ledger.state:_is_same_budget", "return (", "return True or ("),
+        [Change("ledger.book.state:_is_same_budget", "return (", "return True or ("),
          Change("ledger.custodian:_decide", "elif decision.version == number:", "elif False:"),
          Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.version",
                 "False")],
@@ -93,13 +93,13 @@ BUDGETS = (
     Mutant(
         "an exact count takes a part of what is drawn together",
         "prices, refusals",
-        [Change("session.batches:Batches.plan", "plan.composed_loss != NO_LOSS and ", "")],
+        [Change("session.purchases.batches:Batches.plan", "plan.composed_loss != NO_LOSS and ", "")],
         "system/command_line/test_batches.py::test_exact_counts_have_no_part_of_what_is_drawn",
     ),
     Mutant(
         "an analyst's price is what the whole budget pays",
         "several analysts",
-        [Change("session.shared_levels:Shared.ledger", "ledger.showing(self.own_loss)", "ledger")],
+        [Change("session.purchases.shared_levels:Shared.ledger", "ledger.showing(self.own_loss)", "ledger")],
         "session/test_one_answer.py::test_what_is_told_is_what_a_limit_pays",
     ),
     Mutant(
@@ -123,7 +123,7 @@ BUDGETS = (
     Mutant(
         "a charge that is not yet on the disk",
         "crashing before the debit",
-        [Change("ledger.book:Book.__init__", "self._files = self._identities()",
+        [Change("ledger.book.book:Book.__init__", "self._files = self._identities()",
                 "self._connection.execute('PRAGMA synchronous = OFF'); "
                 "self._files = self._identities()")],
         "ledger/test_book.py::test_a_commit_is_on_the_disk",
@@ -141,13 +141,13 @@ BUDGETS = (
     Mutant(
         "seals that nobody looks at",
         "a ledger that is deleted",
-        [Change("ledger.book:Book._sealed", "if seal(before, number, text) == kept:", "if True:")],
+        [Change("ledger.book.book:Book._sealed", "if seal(before, number, text) == kept:", "if True:")],
         "ledger/test_book.py::test_an_entry_that_was_changed",
     ),
     Mutant(
         "an anchor that nobody looks at",
         "a ledger that is deleted",
-        [Change("ledger.book:Book.check_anchor", "raise LedgerError(",
+        [Change("ledger.book.book:Book.check_anchor", "raise LedgerError(",
                 "return number\n            raise LedgerError(")],
         "ledger/test_anchor.py::test_an_anchor_of_another_ledger",
     ),
@@ -168,14 +168,14 @@ BUDGETS = (
     Mutant(
         "a clock that is set back begins another window",
         "another session",
-        [Change("ledger.windows:is_due", "now >= began + days * _DAY",
+        [Change("ledger.book.state:is_due", "now >= began + days * _DAY",
                 "abs(now - began) >= days * _DAY")],
         "ledger/test_windows.py::test_a_clock_that_is_set_back_renews_nothing",
     ),
     Mutant(
         "whoever $USER says",
         "asking in",
-        [Change("ledger.analysts:user", "number = os.getuid()",
+        [Change("ledger.accounts:user", "number = os.getuid()",
                 "return os.environ['USER']\n    number = os.getuid()")],
         "ledger/test_lasting.py::test_environment_variables_say_not_who_asks",
     ),

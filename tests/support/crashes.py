@@ -12,8 +12,8 @@ from typing import Any
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
-from dpdb.session import custodian
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session import budget_overview
 from dpdb.session.session import Session
 from tests.support.lasting import verify
 from tests.support.ledger_trials import forked
@@ -41,7 +41,7 @@ class Crashes:
         (folder / "t.csv").write_text("a\n" + "5\n" * 100)
         (folder / "t.toml").write_text(POLICY)
         policy = read_policy(folder / "t.toml")
-        custodian.open_budget(policy)
+        budget_overview.open_budget(policy)
         # What is imported here is not imported again by each child.
         repr(Session(replace(policy, lasting=None)).execute(AVERAGE))
         return cls(policy, folder / "page")

@@ -11,8 +11,8 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import HealthCheck, settings
 
-from dpdb.engines.sources import csv_records
-from dpdb.engines.sources.csv_records import MARGIN, WITHIN, Cells
+from dpdb.engines.sources.cells import records
+from dpdb.engines.sources.cells.records import MARGIN, WITHIN, Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import CsvFormat
@@ -27,7 +27,7 @@ def loaded(path, content, *columns, block=1 << 22, unit=None, **form):
     """The columns of a file with this content, written in this form."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     table = Table("t", path, columns, unit, csv=CsvFormat(**form))
-    with patch.object(csv_records, "BLOCK", block):
+    with patch.object(records, "BLOCK", block):
         found = CsvSource(table).load([column.name for column in columns])
     return found.columns, found.rows
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import days_of

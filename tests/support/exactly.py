@@ -12,20 +12,20 @@ from unittest import mock
 import numpy as np
 
 from dpdb.answers.estimates import points, scalar
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine
-from dpdb.plan import query
-from dpdb.plan.expressions import Slot
-from dpdb.plan.moments import moments_of
-from dpdb.plan.plan import Plan, Release
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.logical import query
+from dpdb.plan.physical.moments import moments_of
+from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import plan
-from dpdb.plan.release_groups import ReleaseGroup
-from dpdb.plan.statistics import Joint, Ranks, Total
+from dpdb.plan.ranges.statistics import Joint, Ranks, Total
+from dpdb.plan.releases.release_groups import ReleaseGroup
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.session.public_facts import PublicFacts
-from dpdb.sql.statements import Select, statement
+from dpdb.session.backends import PublicFacts
+from dpdb.sql.selects.statements import Select, statement
 
 EPSILON = Fraction(10_000)
 """Asked for each query: planning refuses bounds whose noise would not fit 64 bits."""
@@ -45,7 +45,7 @@ def nothing_settled() -> Iterator[None]:
 @contextmanager
 def counts_alone() -> Iterator[None]:
     """Plans have a release for each count, and none is drawn as a sum over atoms."""
-    with mock.patch("dpdb.plan.release_groups.count_groups", return_value=[]):
+    with mock.patch("dpdb.plan.releases.release_groups.count_groups", return_value=[]):
         yield
 
 
@@ -56,7 +56,10 @@ def aggregates_alone() -> Iterator[None]:
     def one_by_one(asked: Any, *_: Any) -> list[ReleaseGroup]:
         return [ReleaseGroup(index, moments_of(aggregate)) for index, aggregate in asked]
 
-    with counts_alone(), mock.patch("dpdb.plan.release_groups._over_one_filter", one_by_one):
+    with (
+        counts_alone(),
+        mock.patch("dpdb.plan.releases.release_groups._over_one_filter", one_by_one),
+    ):
         yield
 
 

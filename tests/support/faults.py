@@ -1,7 +1,6 @@
 """The known faults of systems of this kind, each put back into dpdb, and the test that says no.
 
-The manual's table of them is made of this list. A fault is described by what is wrong; `attack` is
-the beginning of the attack's row in the table above it.
+A fault is described by what is wrong; `attack` is the beginning of the attack's row in the manual.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from tests.support.budget_faults import BUDGETS
 from tests.support.mutants import Change, Mutant
 
-_EXECUTOR = "session.executor:"
+_EXECUTOR = "session.purchases.executor:"
 _NOISE = f"{_EXECUTOR}_with_noise"
 _DRAW = f"{_EXECUTOR}Executor._draw"
 _SUM = "numbers.ravel() + noise(numbers.size)"
@@ -24,7 +23,7 @@ NOISE = (
     Mutant(
         "a public table makes answers about private ones exact",
         "linkage",
-        [Change("plan.query:Query.public", "table.public and all(", "table.public or any(")],
+        [Change("plan.logical.query:Query.public", "table.public and all(", "table.public or any(")],
         "system/test_public_tables.py::test_what_reads_a_private_table_is_private",
     ),
     Mutant(
@@ -84,7 +83,7 @@ NOISE = (
         "choosing rows",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
                 "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
-         Change("answers.rows:_having", "passed = evaluate(plan.having, frame)",
+         Change("answers.tables.rows:_having", "passed = evaluate(plan.having, frame)",
                 "from dpdb.answers.estimates import points\n    passed = evaluate(plan.having,"
                 " replace(frame, slots={**frame.slots, **points(plan, plan.exact)}))")],
         "audit/test_noise_comes_first.py::test_a23_rows_are_chosen_and_ordered_after_noise",
@@ -94,7 +93,7 @@ NOISE = (
         "intervals computed from the data",
         [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
                 "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
-         Change("answers.confidence_intervals:_around", "values = read(combination, draws)",
+         Change("answers.intervals.confidence_intervals:_around", "values = read(combination, draws)",
                 "values = read(combination, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
     ),
@@ -142,70 +141,70 @@ ROWS = (
     Mutant(
         "as many rows of one person as there are",
         "one person, many rows",
-        [Change("engines.memory.contribution_bounds:Units.capped",
+        [Change("engines.units.caps:Units.capped",
                 "kept[rows] = stays", "pass")],
         "audit/test_bounded_influence.py::test_a11_one_person_with_many_rows_counts_as_declared",
     ),
     Mutant(
         "the orders of a customer are taken for as many customers",
         "one person, many rows",
-        [Change("engines.memory.owners:TableOwners.of", "table.chain is None", "True")],
+        [Change("engines.units.owners:TableOwners.of", "table.chain is None", "True")],
         "engines/conformance/test_chains.py::test_a_row_is_its_order_s_customer_s",
     ),
     Mutant(
         "different orders have the noise of different customers",
         "one person, many rows",
-        [Change("plan.owners:unit_columns", "Table(unit=str(unit), chain=None)",
+        [Change("plan.relations.privacy_ids:unit_columns", "Table(unit=str(unit), chain=None)",
                 "Table(unit=str(unit))")],
         "system/test_several_tables.py::test_different_customers_and_different_orders",
     ),
     Mutant(
         "of one person's rows the smallest are kept",
         "a cap that selects",
-        [Change("engines.memory.contribution_bounds:Units.hashes", "return row_hashes(",
+        [Change("engines.units.caps:Units.hashes", "return row_hashes(",
                 "return self.columns[-2].column.units[rows].astype(np.uint64); return row_hashes(")],
         "engines/memory/test_contribution_bounds.py::test_the_mean_of_what_is_kept_is_the_mean",
     ),
     Mutant(
         "people whose names are spoilt are one person",
         "people merged",
-        [Change("engines.sources.column_builders:_TextBuilder._text", "self._exact", "False")],
+        [Change("engines.sources.cells.builders:_TextBuilder._text", "self._exact", "False")],
         "engines/sources/test_csv_locality.py::test_a_cell_that_loses_anything_names_no_unit",
     ),
     Mutant(
         "as many rows of one person are held as there are",
         "work that one person",
-        [Change("engines.memory.held_rows:held_units", "units.capped(None, table.rows_held)",
+        [Change("engines.units.held_rows:held_units", "units.capped(None, table.rows_held)",
                 "owners.numbers != NONE")],
         "engines/memory/test_held_rows.py::test_made_tables_have_the_held_rows_alone",
     ),
     Mutant(
         "all texts of one person are held",
         "work that one person",
-        [Change("engines.memory.held_rows:within_budget", "ends - before > budget",
+        [Change("engines.units.held_rows:within_budget", "ends - before > budget",
                 "ends < 0")],
         "engines/memory/test_held_rows.py::test_texts_beyond_the_budget_of_their_unit_are_null",
     ),
     Mutant(
         "all people are worked on at once",
         "work that one person",
-        [Change("engines.memory.unit_rows:pieces", "size = whole.units_of(plan.table), units",
+        [Change("engines.relations.unit_rows:pieces", "size = whole.units_of(plan.table), units",
                 "size = whole.units_of(plan.table), 10**9 + units")],
         "engines/memory/test_unit_rows.py::test_no_more_units_are_worked_on_at_once_than_a_piece_has",
     ),
     Mutant(
         "groups are the values that rows have",
         "group keys",
-        [Change("plan.group_keys:_declared", "raise Unsupported(",
+        [Change("plan.ranges.group_keys:_declared", "raise Unsupported(",
                 "return ('Ann0',)\n    raise Unsupported(")],
         "audit/test_bounded_influence.py::test_a10_group_keys_are_declared",
     ),
     Mutant(
         "values that are not clamped",
         "isolating an extreme",
-        [Change("engines.sources.grid_rounding:Grid.units", "np.clip(numbers, *self.bounds)",
+        [Change("engines.sources.cells.grids:Grid.units", "np.clip(numbers, *self.bounds)",
                 "np.clip(numbers, -1e15, 1e15)"),
-         Change("engines.sources.grid_rounding:Grid.units",
+         Change("engines.sources.cells.grids:Grid.units",
                 "np.clip(steps, self.lowest, self.highest).astype(self.dtype)",
                 "steps.astype(np.int64)")],
         "audit/test_bounded_influence.py::test_a12_no_row_adds_more_than_is_claimed",
@@ -251,7 +250,7 @@ ROWS = (
     Mutant(
         "a person's rows are clamped one by one where their sum should be",
         "one person, many rows",
-        [Change("engines.memory.single_values:CellRows._of_units", "self.owners[passed]",
+        [Change("engines.statistics.single_values:CellRows._of_units", "self.owners[passed]",
                 "passed")],
         "engines/conformance/test_statements.py::"
         "test_what_each_unit_comes_to_in_a_group_is_clamped",
@@ -259,20 +258,20 @@ ROWS = (
     Mutant(
         "a person is in one group, whatever the keys are",
         "one person, many rows",
-        [Change("plan.query:Query.groups_per_unit", "columns_of(key).keys() <= owned", "True")],
+        [Change("plan.logical.query:Query.groups_per_unit", "columns_of(key).keys() <= owned", "True")],
         "engines/memory/test_groups_of_units.py::test_a_customer_is_in_so_many_groups",
     ),
     Mutant(
         "a person is in one group, though a column that names persons can be NULL",
         "one person, many rows",
-        [Change("plan.per_unit:PerUnit.names_every_unit", "naming <= ", "True or naming <= ")],
+        [Change("plan.logical.per_unit:PerUnit.names_every_unit", "naming <= ", "True or naming <= ")],
         "engines/memory/test_groups_of_units.py::"
         "test_a_customer_has_two_rows_where_the_column_that_names_customers_can_be_null",
     ),
     Mutant(
         "a person has one different value in a group, however many rows",
         "one person, many rows",
-        [Change("plan.lowering:contribution_of", "isinstance(value, UnitValue)",
+        [Change("plan.physical.lowering:contribution_of", "isinstance(value, UnitValue)",
                 "value is not None")],
         "privacy/test_unit_sensitivity.py::test_a_unit_of_several_rows",
         slow=True,
@@ -280,7 +279,7 @@ ROWS = (
     Mutant(
         "sums of doubles",
         "sums that rounding",
-        [Change("engines.memory.exact_sums:_sum", "if largest * _CACHED < 2**31:",
+        [Change("engines.values.exact_sums:_sum", "if largest * _CACHED < 2**31:",
                 "return int(float(terms.astype(float).cumsum()[-1]) if len(terms) else 0)\n"
                 "    if largest * _CACHED < 2**31:")],
         "audit/test_exact_arithmetic.py::"
@@ -289,7 +288,7 @@ ROWS = (
     Mutant(
         "sums that wrap around",
         "overflow",
-        [Change("engines.memory.exact_sums:_sum", "high = int(",
+        [Change("engines.values.exact_sums:_sum", "high = int(",
                 "return int(terms.astype('int64').sum(dtype='int32'))\n    high = int(")],
         "audit/test_exact_arithmetic.py::test_a03_sums_past_64_bits_do_not_wrap",
     ),
@@ -316,7 +315,7 @@ ROWS = (
     Mutant(
         "the type of an exact sum follows the sum",
         "the type, length or order",
-        [Change("engines.memory.statistics:Statistics._total", "astype(held)",
+        [Change("engines.statistics.statistics:Statistics._total", "astype(held)",
                 "astype(WORD if all(abs(int(v)) < 2**62 for v in result) else object)")],
         "audit/test_coupled.py::test_no_byte_hangs_on_how_a_result_is_held",
         slow=True,
@@ -348,19 +347,19 @@ ROWS = (
     Mutant(
         "answers leave when they are ready",
         "guessing from the time",
-        [Change("session.gate:Gate.opens_on_tick", "self._timed", "False")],
+        [Change("session.timing.gate:Gate.opens_on_tick", "self._timed", "False")],
         "session/test_gate.py::test_answers_from_rows_leave_a_session_on_a_tick",
     ),
     Mutant(
         "ticks without a secret delay",
         "guessing from the time",
-        [Change("session.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
+        [Change("session.timing.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
         "session/test_tick.py::test_the_moment_is_a_function_of_the_time_and_a_secret",
     ),
     Mutant(
         "an answer is kept when the work is done, before its tick",
         "interrupts at a chosen moment",
-        [Change("session.gate:Gate.reading", "self._wait()", "pass")],
+        [Change("session.timing.gate:Gate.reading", "self._wait()", "pass")],
         "session/test_interrupts.py::test_an_interrupt_at_every_step_leaves_the_same_state",
     ),
 )  # fmt: skip
@@ -369,7 +368,7 @@ STATEMENTS = (
     Mutant(
         "arguments that nobody has heard of are left out",
         "text that two lexers",
-        [Change("sql.trees:only", "if value and name not in allowed:", "if False:")],
+        [Change("sql.syntax.trees:only", "if value and name not in allowed:", "if False:")],
         "audit/test_injection.py::test_a25_what_is_not_on_the_list_is_refused",
     ),
     Mutant(
@@ -394,31 +393,31 @@ STATEMENTS = (
     Mutant(
         "formulas are written as they are",
         "terminal escapes",
-        [Change("answers.formats.escape:spreadsheet", "if text.startswith(_FORMULA)", "if False")],
+        [Change("answers.formats.render:spreadsheet", "if text.startswith(_FORMULA)", "if False")],
         "audit/test_injection.py::test_a26_nothing_printed_moves_the_cursor_or_computes",
     ),
     Mutant(
         "patterns of any length",
         "queries too large",
-        [Change("sql.trees:Effort.spend_pattern", "if self.wildcards > MAX_WILDCARDS:", "if False:")],
+        [Change("sql.syntax.trees:Effort.spend_pattern", "if self.wildcards > MAX_WILDCARDS:", "if False:")],
         "sql/test_limits.py::test_patterns_that_take_long_on_long_texts_have_a_limit_in_all",
     ),
     Mutant(
         "statements of any length",
         "queries too large",
-        [Change("sql.tokens:read_tokens", "> MAX_TOKENS", "> 10**9")],
+        [Change("sql.text.tokens:read_tokens", "> MAX_TOKENS", "> 10**9")],
         "sql/test_limits.py::test_tokens_and_selects_are_counted",
     ),
     Mutant(
         "the rows of a unit multiply without a limit",
         "work that one person",
-        [Change("plan.unit_work:check_rows", "node.made > MAX_UNIT_ROWS", "False")],
+        [Change("plan.work.unit_work:check_rows", "node.made > MAX_UNIT_ROWS", "False")],
         "system/test_unit_work.py::test_refused_before_it_is_paid_whoever_is_there",
     ),
     Mutant(
         "a join counts public rows once",
         "work that one person",
-        [Change("plan.stability:_Shapes._beside_public", "fan_out = max(1, ", "fan_out = min(1, ")],
+        [Change("plan.relations.stability:_Shapes._beside_public", "fan_out = max(1, ", "fan_out = min(1, ")],
         "long/test_rows_of_a_unit.py::test_no_node_has_more_rows_of_a_unit",
         slow=True,
     ),

@@ -10,18 +10,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from dpdb.ledger.book import Book, Sealed
-from dpdb.ledger.corrections import open_book
+from dpdb.ledger.book.book import Book, Sealed
+from dpdb.ledger.book.corrections import open_book
+from dpdb.ledger.book.verification import verified
 from dpdb.ledger.custodian import open_budget
 from dpdb.ledger.lasting import LastingLedger
-from dpdb.ledger.verification import verified
-from dpdb.plan.expressions import ColumnRef, Literal, compare
-from dpdb.plan.regions import Region, region
-from dpdb.policy.budget import Budget, Neighbors
+from dpdb.plan.expressions.expressions import ColumnRef, Literal, compare
+from dpdb.plan.relations.regions import Region, region
+from dpdb.policy.budget import Budget, LastingBudget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.lasting import LastingBudget
-from dpdb.policy.reader import read_policy
-from dpdb.session import custodian
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session import budget_overview
 
 TABLE = Table("t", Path("t.csv"), (Column("x", Kind.INTEGER, Fraction(0), Fraction(9)),))
 X = ColumnRef(TABLE.columns[0])
@@ -65,7 +64,7 @@ def opened_shop(policy: str, rows: str) -> Iterator[Path]:
         (folder / "t.csv").write_text(rows)
         path = folder / "t.toml"
         path.write_text(policy)
-        custodian.open_budget(read_policy(path))
+        budget_overview.open_budget(read_policy(path))
         yield path
 
 

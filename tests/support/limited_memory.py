@@ -12,9 +12,9 @@ import resource
 import sys
 from pathlib import Path
 
-from dpdb.engines.memory import unit_rows
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.policy.reader import read_policy
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.relations import unit_rows
+from dpdb.policy.reading.reader import read_policy
 from tests.support.exactly import planned, raw_of
 
 PAGE = resource.getpagesize()

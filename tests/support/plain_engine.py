@@ -22,10 +22,10 @@ import numpy as np
 from dpdb.answers.estimates import vector
 from dpdb.engines.protocol import WORD, Engine, Exact, KeyCounts, representation
 from dpdb.errors import DataFileError
-from dpdb.plan.expressions import ColumnRef, Expr, Slot
-from dpdb.plan.plan import Plan
-from dpdb.plan.single_values import SingleValue, UnitValue, single_value
-from dpdb.plan.statistics import (
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
+from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
     Grid,
@@ -197,7 +197,7 @@ def _cell(value: object) -> Cell:
 def _capped(
     rows: list[Row], table: Table, limit: int, hashed: tuple[Column, ...], sample_key: str
 ) -> list[Row]:
-    """At most so many rows of each unit, as `engines.memory.contribution_bounds` words it."""
+    """At most so many rows of each unit, as `engines.units.caps` words it."""
     if table.unit is None:
         return rows
     of_unit = defaultdict(list)

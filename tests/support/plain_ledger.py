@@ -9,7 +9,7 @@ from threading import Lock
 
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import Balance, Ledger, Price, Receipt
-from dpdb.plan.regions import Region
+from dpdb.plan.relations.regions import Region
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.accounting.accountants import accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, parallel

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpdb.plan.expressions import (
+from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
     Case,

@@ -17,15 +17,16 @@ from typing import TypeVar
 from unittest import mock
 
 from dpdb.errors import DpdbError
-from dpdb.plan.facts import NO_FACTS, Facts
-from dpdb.plan.lowering import RowCount
-from dpdb.plan.plan import Plan, ReleasedGroup
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.lowering import RowCount
+from dpdb.plan.physical.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
-from dpdb.plan.query import Query
+from dpdb.plan.relations.facts import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.session import query_plans, session
-from dpdb.sql.statements import Statement, statement
+from dpdb.session import session
+from dpdb.session.purchases import query_plans
+from dpdb.sql.selects.statements import Statement, statement
 
 Made = TypeVar("Made")
 

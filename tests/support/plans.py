@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-from dpdb.plan.plan import Plan
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
-from dpdb.plan.query import Query
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 
 ROWS = 40
 COLUMNS = (

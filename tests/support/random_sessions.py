@@ -10,7 +10,7 @@ from random import Random
 
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from tests.support.random_relations import random_read
 from tests.support.units import DENSE, PUBLIC, Database, Row, policy_text, random_database
 from tests.support.witnessed_sessions import Script

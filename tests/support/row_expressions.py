@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpdb.errors import TypeMismatch
-from dpdb.plan.expressions import Expr
+from dpdb.plan.expressions.expressions import Expr
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from dpdb.vectors.evaluate import Frame
 from tests.support.brute import read_cells
 

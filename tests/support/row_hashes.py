@@ -1,4 +1,4 @@
-"""The hashes of rows, as `dpdb.engines.memory.row_hashes` words them, one cell at a time."""
+"""The hashes of rows, as `dpdb.engines.units.row_hashes` words them, one cell at a time."""
 
 from __future__ import annotations
 

@@ -15,16 +15,15 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.joins import JoinedRows
-from dpdb.engines.memory.leaves import Rows
-from dpdb.engines.memory.lookups import LookedUp
-from dpdb.engines.memory.unit_rows import MadeTable, TableRows, UnitRows
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.relations.joins import JoinedRows, LookedUp
+from dpdb.engines.relations.leaves import Rows
+from dpdb.engines.relations.unit_rows import MadeTable, TableRows, UnitRows
 from dpdb.errors import DpdbError
-from dpdb.plan import stability
-from dpdb.plan.relations import Join, Joined, Mark, Relation, Scan
+from dpdb.plan.relations import stability
+from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.vectors.vector import Array
 from tests.support.exactly import planned
 

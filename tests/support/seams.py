@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from tests.support.units import Database, Row
 
 STEPS = ("row table", "unit table", "join", "row union", "row window")

@@ -10,18 +10,12 @@ import numpy as np
 
 from dpdb.engines.protocol import Exact
 from dpdb.engines.sources.protocol import Loaded
-from dpdb.engines.streams import (
-    accumulators,
-    capped_rows,
-    gathered,
-    least_hashes,
-    refined_windows,
-    unit_counts,
-)
+from dpdb.engines.statistics import accumulators, gathered, rank_windows
+from dpdb.engines.statistics.rank_windows import AllValues
+from dpdb.engines.streams import capped_rows, least_hashes, unit_counts
 from dpdb.engines.streams.engine import StreamEngine, can_stream
-from dpdb.engines.streams.rank_windows import AllValues
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.stored_texts import StoredTexts
@@ -56,7 +50,7 @@ class SmallBlocks(StreamEngine):
         with (
             mock.patch.object(accumulators, "_reach", return_value=2**40),
             mock.patch.object(accumulators, "RungCounts", AllValues),
-            mock.patch.object(refined_windows, "BUCKETS", 2**7),
+            mock.patch.object(rank_windows, "BUCKETS", 2**7),
             mock.patch.object(unit_counts, "MOST", 4),
             mock.patch.object(gathered, "FEW", 1),
             mock.patch.object(least_hashes, "SORTED", 5),

@@ -39,7 +39,7 @@ class Repeated:
 
 def exchange() -> None:
     import dpdb.session.session  # noqa: PLC0415
-    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
+    from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
 
     dpdb.session.session.source = lambda _: Repeated()
     if HOW == "endless":
@@ -53,8 +53,8 @@ def work_for_ever(*_: object) -> None:
 
 
 def keep_busy(seconds: float) -> None:
-    from dpdb.engines.memory.engine import MemoryEngine  # noqa: PLC0415
-    from dpdb.session import tick  # noqa: PLC0415
+    from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
+    from dpdb.session.timing import tick  # noqa: PLC0415
 
     whole = MemoryEngine.exact
 

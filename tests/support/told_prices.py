@@ -14,8 +14,8 @@ from dpdb.answers.formats.footer import footer
 from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.interfaces.shell.toolbar import price_text
 from dpdb.ledger.protocol import FREE, Balance, Price
-from dpdb.policy.reader import read_policy
-from dpdb.session import custodian
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session import budget_overview
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.seams import Statement, policy_of, random_statement
@@ -64,7 +64,7 @@ class World:
             limits=LIMITS.format(*chance.choices((0.4, 8), k=2)) if limited else "",
         )
         if lasting:
-            custodian.open_budget(policy)
+            budget_overview.open_budget(policy)
         return cls(folder / "seams.toml", chance, lasting, limited)
 
     def opened(self, analyst: str | None = None) -> Session:

@@ -12,10 +12,10 @@ import duckdb
 from hypothesis import strategies as st
 
 from dpdb.engines.protocol import Engine
-from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Grid, Total
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Count, Grid, Total
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from tests.support.exactly import exactly, exactly_of, planned
 
 ROWS = 60

@@ -18,11 +18,11 @@ from unittest import mock
 
 import numpy as np
 
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.thresholding import Threshold
-from dpdb.session import executor
+from dpdb.session.purchases import executor
 from dpdb.vectors.plain_values import plain_values
 from tests.support.draw_losses import (
     Coins,

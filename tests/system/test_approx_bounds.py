@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import DpdbError, InvalidOption, TypeMismatch, Unsupported
-from dpdb.plan.approx_bounds import bins
+from dpdb.plan.physical.bounds import bins
 from dpdb.policy.catalog import Kind, Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.system.test_found_keys import still
 

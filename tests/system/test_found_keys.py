@@ -15,7 +15,7 @@ from dpdb.errors import InvalidOption, Unsupported
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 
 POLICY = """

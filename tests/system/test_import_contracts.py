@@ -34,8 +34,13 @@ ROOMS = "Rooms stand on rooms"
 PLANS = "What plans sees no data"
 AFTER = "What comes after the noise sees no data"
 ENGINES = "Engines read rows through sources"
+SOURCES = "Sources stand on columns, and columns on cells"
 SESSION = "Only the session brings exact results and noise together"
-FLOORS = "The floors of the plan"
+FLOORS = "The rooms of the plan"
+SQL = "The rooms of SQL"
+WITHIN_SESSION = "The rooms of the session"
+ANSWERS = "The rooms of answers"
+LEDGER = "The rooms of the ledger"
 DOORS = "Doors see answers, and keep nobody waiting"
 ATTACKS = "An attack sees a session and nothing below it"
 STUDENTS = "A student's process is given no session"
@@ -45,11 +50,17 @@ Mutant = tuple[str, str, set[str]]
 MUTANTS: list[Mutant] = [
     # The line goes to the end of the file; helpers, remote, provenance and histogram are new files.
     ("helpers.py", "", {ROOMS}),
-    ("sql/binder.py", "import dpdb.ledger.protocol", {ROOMS}),
-    ("vectors/like.py", "import dpdb.sql.dialect", {ROOMS}),
+    ("sql/selects/binder.py", "import dpdb.ledger.protocol", {ROOMS}),
+    ("vectors/like.py", "import dpdb.sql.text.dialect", {ROOMS}),
     ("engines/protocol.py", "import dpdb.answers.answer", {ROOMS}),
     ("engines/remote.py", "", {ENGINES}),
-    ("engines/sources/opening.py", "import dpdb.engines.memory.keys", {ENGINES, CIRCLES}),
+    ("engines/sources/opening.py", "import dpdb.engines.units.keys", {ENGINES, CIRCLES}),
+    (
+        "engines/sources/cells/codes.py",
+        "import dpdb.engines.sources.csv_source",
+        {SOURCES, CIRCLES},
+    ),
+    ("engines/sources/csv_source.py", "import dpdb.engines.sources.spark_source", {SOURCES}),
     ("session/session.py", "def later(): import dpdb.lab.people", {ROOMS, CIRCLES}),
     # plan imports policy, which imports errors
     ("errors.py", "import numpy", {PLANS}),
@@ -57,18 +68,21 @@ MUTANTS: list[Mutant] = [
     ("ledger/memory.py", "if False: import numpy", {PLANS}),
     ("privacy/mechanisms.py", "import dpdb.privacy.noise.source", {PLANS, AFTER, SESSION, CIRCLES}),
     ("privacy/search.py", "import numpy", {PLANS}),
-    ("plan/lowering.py", "import dpdb.vectors.cast", {ROOMS, PLANS, CIRCLES}),
+    ("plan/physical/lowering.py", "import dpdb.vectors.cast", {ROOMS, PLANS, CIRCLES}),
     ("answers/estimates.py", "import dpdb.engines.protocol", {ROOMS, AFTER, SESSION}),
-    ("answers/rows.py", "from dpdb.privacy.noise import seeded", {AFTER, SESSION}),
+    ("answers/tables/rows.py", "from dpdb.privacy.noise import seeded", {AFTER, SESSION}),
     # answers import vectors
     ("vectors/columns.py", "import pandas", {AFTER}),
     ("vectors/cast.py", "import dpdb.privacy.noise.source", {AFTER, SESSION}),
     ("__main__.py", "import dpdb.engines.protocol", {SESSION}),
     ("privacy/histogram.py", "import dpdb.privacy.noise.sources", {SESSION}),
-    ("interfaces/shell/scripts.py", "import dpdb.engines.memory.engine", {SESSION, DOORS}),
+    ("interfaces/shell/scripts.py", "import dpdb.engines.memory", {SESSION, DOORS}),
     ("plan/provenance.py", "", {FLOORS}),
-    ("plan/ranges.py", "import dpdb.plan.plan", {FLOORS, CIRCLES}),
-    ("plan/splits.py", "import dpdb.plan.statistics", {FLOORS}),
+    ("plan/ranges/ranges.py", "import dpdb.plan.physical.plan", {FLOORS, CIRCLES}),
+    ("sql/text/splitting.py", "import dpdb.sql.aggregates.lists", {SQL}),
+    ("session/timing/tick.py", "import dpdb.session.answers", {WITHIN_SESSION}),
+    ("answers/tables/groups.py", "import dpdb.answers.notes.release_reports", {ANSWERS}),
+    ("ledger/custodian.py", "import dpdb.ledger.accounts", {LEDGER}),
     ("interfaces/cli/main.py", "def late(): import numpy", {DOORS}),
     ("interfaces/shell/chart.py", "import pandas", {DOORS}),
     ("lab/attacks/averaging.py", "import dpdb.session.session", {ATTACKS}),
@@ -76,7 +90,7 @@ MUTANTS: list[Mutant] = [
     ("lab/attacks/linkage.py", "import pandas", {ATTACKS}),
     ("lab/classroom/player.py", "import dpdb.session.session", {STUDENTS}),
     ("lab/classroom/student_file.py", "import dpdb.privacy.noise.seeded", {STUDENTS}),
-    ("ledger/protocol.py", "def late(): import dpdb.ledger.memory", {CIRCLES}),
+    ("ledger/protocol.py", "def late(): import dpdb.ledger.memory", {LEDGER, CIRCLES}),
     ("privacy/noise/source.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
     ("lab/attack.py", "import dpdb.lab.attacks.averaging", {CIRCLES}),
 ]

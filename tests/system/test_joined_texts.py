@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpdb import manual
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.session.session import Session
 from dpdb.vectors.vector import LONGEST_JOINED
 from tests.support.noiseless import Noiseless

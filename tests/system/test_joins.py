@@ -8,7 +8,7 @@ import pytest
 
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import DpdbError
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.relation_cases import ANSWERED, Answered

@@ -9,7 +9,7 @@ import pytest
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
-from dpdb.plan.statistics import JointRanks
+from dpdb.plan.ranges.statistics import JointRanks
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare

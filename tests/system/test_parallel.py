@@ -20,9 +20,9 @@ import pytest
 from dpdb.ledger import spending
 from dpdb.ledger.protocol import Price
 from dpdb.ledger.spending import Spent
-from dpdb.plan.expressions import conjunction
-from dpdb.plan.plan import Plan
-from dpdb.plan.regions import Region, region
+from dpdb.plan.expressions.expressions import conjunction
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.relations.regions import Region, region
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.composition import ComposedLoss, parallel
 from tests.support.brute import ADD_REMOVE, REPLACE

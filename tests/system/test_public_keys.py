@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from dpdb.errors import StatementError
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.units import DENSE, Database, policy_text, random_database

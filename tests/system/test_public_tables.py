@@ -10,7 +10,7 @@ import pytest
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import DataFileError, TooLarge, Unsupported
 from dpdb.interfaces.cli.main import main
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

@@ -25,7 +25,7 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.noise.gradual import GradualNoise
 from dpdb.privacy.noise.source import Noise
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.session import purchases
+from dpdb.session.purchases import purchases
 from dpdb.session.session import Session
 from tests.support.brute import ADD_REMOVE, REPLACE, Row, tables_in_memory, world
 from tests.support.noiseless import Noiseless

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 

@@ -9,7 +9,7 @@ import pytest
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import DpdbError
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.tables import policy as tables

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 from dpdb.errors import InvalidOption
 from dpdb.interfaces.shell.completion import ShellCompleter
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.shops import shop

@@ -13,7 +13,7 @@ import pytest
 
 from dpdb.lab.files.check import check
 from dpdb.policy.catalog import Kind, Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

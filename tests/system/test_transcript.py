@@ -20,11 +20,11 @@ import pytest
 from dpdb.errors import InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Budget
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.privacy.noise import bracket, exponential, gradual, smooth, thresholding, walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
-from dpdb.sql.splitting import split
+from dpdb.sql.text.splitting import split
 from tests.support.hostile_rows import BENIGN, CHANGES_ROWS, HEADER, HOSTILE, WORST
 from tests.support.noiseless import Noiseless
 from tests.support.planned_once import planned_once

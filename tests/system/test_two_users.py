@@ -41,7 +41,7 @@ path = "hospital.csv"
 a = { type = "integer", bounds = [0, 9] }
 """
 COUNT = "SET epsilon = 0.25; SELECT COUNT(*) FROM t"
-PAGE = manual.page("ledger")
+PAGE = manual.page("budgets")
 [SSH] = re.findall(r'^restrict,pty,command="([^"]+)" ssh-', PAGE, flags=re.MULTILINE)
 [SUDO] = re.findall(r"^alice ALL=\(custodian\) NOPASSWD: (.+)$", PAGE, flags=re.MULTILINE)
 [OPEN] = re.findall(r"^runuser -u custodian -- (.+)$", PAGE, flags=re.MULTILINE)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from dpdb.engines.sources import typed_columns
+from dpdb.engines.sources.arrow import typed_source
 from dpdb.engines.streams import engine
 from dpdb.interfaces.cli import main as cli
 from tests.support.typed_files import write_typed
@@ -71,7 +71,7 @@ def spoilt(rows):
 )
 def test_other_rows_change_no_byte(tmp_path, capsys, monkeypatch, kind, declared):
     """Four threads share the few rows of a Parquet file, as they would those of a large one."""
-    monkeypatch.setattr(typed_columns, "BATCH", 5)
+    monkeypatch.setattr(typed_source, "BATCH", 5)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(4), raising=False)
     shared = mock.Mock(wraps=engine.go_over)
     monkeypatch.setattr(engine, "go_over", shared)

@@ -11,7 +11,7 @@ import pytest
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.errors import TooLarge, error_text
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 
 SHOP = Path(__file__).parents[2] / "sample_data" / "shop"

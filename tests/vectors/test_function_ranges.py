@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.plan.function_ranges import power_range
-from dpdb.plan.intervals import Interval
-from dpdb.plan.ranges import interval, nullable
+from dpdb.plan.ranges.function_ranges import power_range
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.ranges import interval, nullable
 from dpdb.vectors.evaluate import evaluate
 from dpdb.vectors.vector import Vector
 from tests.support.row_expressions import frame_of, parsed, random_cells

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpdb.errors import InternalError
-from dpdb.plan.expressions import FUNCTIONS, Call, Literal
-from dpdb.plan.text_functions import TEXT_CHANGES, text_change
+from dpdb.plan.expressions.expressions import FUNCTIONS, Call, Literal
+from dpdb.plan.expressions.text_functions import TEXT_CHANGES, text_change
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.functions import MEANINGS

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpdb.plan.expressions import Expr
+from dpdb.plan.expressions.expressions import Expr
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors import cast, evaluate
 from dpdb.vectors import vector as vectors

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpdb.plan.expressions import Expr, children
-from dpdb.plan.ranges import interval
+from dpdb.plan.expressions.expressions import Expr, children
+from dpdb.plan.ranges.ranges import interval
 from dpdb.policy.catalog import Kind
 from dpdb.vectors import evaluate
 from dpdb.vectors.magnitudes import magnitude, stays_finite

@@ -6,22 +6,21 @@ All of it follows from the statement and the policy.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
-from dpdb.answers.formats.cell_text import figure
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import noise_facts
 from dpdb.answers.formats.part_formulas import accuracies, formulas
 from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
+from dpdb.answers.formats.sheet import figure
+from dpdb.answers.notes.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.answers.release_reports import EXACT, LOCAL, atom_sums
 from dpdb.errors import folded, printable
-from dpdb.plan.expressions import Call, Cast, ColumnRef, columns_of
-from dpdb.plan.plan import Mechanism, Plan, Release
-from dpdb.plan.single_values import DistinctValue, UnitValue, single_value
-from dpdb.plan.statistics import Histogram, Joint, Ranks, Tally, Total
+from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
+from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
+from dpdb.plan.physical.plan import Mechanism, Plan, Release
+from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
@@ -30,6 +29,7 @@ from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Exponential, Gaussian
 from dpdb.privacy.thresholding import Threshold
 from dpdb.privacy.walk import Walk
+from dpdb.records import dataclass
 
 _SHOWN_ATOMS = 8
 """The most atoms of a histogram that are listed."""

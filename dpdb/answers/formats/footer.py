@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpdb.answers.formats.cell_text import margin
+from dpdb.answers.formats.sheet import margin
 from dpdb.answers.record import AnswerRecord
 from dpdb.errors import printable
 from dpdb.ledger.protocol import FREE

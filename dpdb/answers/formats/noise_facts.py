@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpdb.answers.accuracy_notes import SURE
-from dpdb.answers.formats.cell_text import figure
-from dpdb.plan.confidence import CONFIDENCE, at_once
-from dpdb.plan.plan import Release
-from dpdb.plan.statistics import Joint, Ranks
+from dpdb.answers.formats.sheet import figure
+from dpdb.answers.notes.accuracy_notes import SURE
+from dpdb.plan.physical.plan import CONFIDENCE, Release, at_once
+from dpdb.plan.ranges.statistics import Joint, Ranks
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.halves import Halves
 from dpdb.privacy.mechanisms import Gaussian, Laplace, Smooth

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpdb.answers.formats.cell_text import figure
-from dpdb.answers.release_reports import promised_error
+from dpdb.answers.formats.sheet import figure
+from dpdb.answers.notes.release_reports import promised_error
 from dpdb.errors import printable
-from dpdb.plan.confidence import CONFIDENCE
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Joint, Part, Total
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import CONFIDENCE, Plan
+from dpdb.plan.ranges.statistics import Joint, Part, Total
 
 
 def formulas(statistic: Joint) -> str:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpdb.errors import printable
-from dpdb.plan.expressions import ColumnRef, Expr, columns_of
-from dpdb.plan.per_unit import PerUnit
-from dpdb.plan.relations import Equality, Join, Joined, Mark, Relation, Scan, Source, scans
-from dpdb.plan.row_unions import RowUnion
-from dpdb.plan.row_windows import WindowedRows
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, columns_of
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.logical.row_unions import RowUnion
+from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.relations.relations import (
+    Equality,
+    Join,
+    Joined,
+    Mark,
+    Relation,
+    Scan,
+    Source,
+    scans,
+)
 
 
 def source_lines(source: Source) -> Iterator[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Callable
 from typing import Protocol
 
-from dpdb.answers.formats.escape import markdown, spreadsheet
 from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
-from dpdb.answers.formats.json_lines import as_json
+from dpdb.answers.formats.json_lines import as_json, error_as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
-from dpdb.errors import display_width, printable
+from dpdb.errors import DpdbError, display_width, printable
+from dpdb.records import dataclass
 
 
 def as_csv(answer: AnswerRecord, *, intervals: bool = False) -> str:
@@ -60,29 +62,60 @@ def as_vertical(answer: AnswerRecord, *, intervals: bool = False) -> str:
     return "\n\n".join(blocks) + footer(answer)
 
 
-def _json(answer: AnswerRecord, *, intervals: bool = False) -> str:
-    """JSON, which has the intervals whether or not they are asked for."""
-    return as_json(answer)
-
-
-class Format(Protocol):
-    """An answer as text; with `intervals`, their ends have columns of their own."""
-
-    def __call__(self, answer: AnswerRecord, *, intervals: bool = False) -> str: ...
-
-
-FORMATS: dict[str, Format] = {
-    "table": as_table,
-    "csv": as_csv,
-    "json": _json,
-    "markdown": as_markdown,
-    "vertical": as_vertical,
-}
-
-
 def _tabulated(header: list[str], columns: list[list[str]], style: str) -> str:
     from tabulate import tabulate  # noqa: PLC0415 (json and csv do without)
 
     align = ["right" if is_numeric(column) else "left" for column in columns]
     rows = list(zip(*columns, strict=True))
     return tabulate(rows, header, tablefmt=style, disable_numparse=True, colalign=align)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_MARKUP = re.compile(r"[\\|<&`\[]")
+
+
+def spreadsheet(text: str) -> str:
+    """`text` so that a spreadsheet shows it and does not compute it as a formula (CWE-1236)."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def markdown(text: str) -> str:
+    """`text` as a cell of a Markdown table that it does not end, without tags, links and code."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _json(answer: AnswerRecord, *, intervals: bool = False) -> str:
+    """JSON, which has the intervals whether or not they are asked for."""
+    return as_json(answer)
+
+
+class Render(Protocol):
+    """An answer as text; with `intervals`, their ends have columns of their own."""
+
+    def __call__(self, answer: AnswerRecord, *, intervals: bool = False) -> str: ...
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write answers as text."""
+
+    render: Render
+    fits_windows: bool = False
+    """Whether people read it: a footer is below it, and both are folded to fit a window."""
+    spaced: bool = True
+    """Whether a blank line is between two answers."""
+    error: Callable[[str, DpdbError], str] | None = None
+    """Writes a statement's error among the answers; None where errors go to stderr alone."""
+
+    def __call__(self, answer: AnswerRecord, *, intervals: bool = False) -> str:
+        return self.render(answer, intervals=intervals)
+
+
+FORMATS = {
+    "table": Format(as_table, fits_windows=True),
+    "csv": Format(as_csv),
+    "json": Format(_json, spaced=False, error=error_as_json),
+    "markdown": Format(as_markdown),
+    "vertical": Format(as_vertical, fits_windows=True),
+}
+"""The formats by their names, which `--format`, `.mode` and completion take from here."""

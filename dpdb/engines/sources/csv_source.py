@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from dpdb.engines.protocol import Progress, Witness
-from dpdb.engines.sources.csv_records import Block, blocks
-from dpdb.engines.sources.file_versions import PIECE, keyed, marks
-from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.engines.sources.cells.builders import RecordColumns
+from dpdb.engines.sources.cells.records import Block, blocks
+from dpdb.engines.sources.protocol import PIECE, Loaded, Source, Version, keyed, marks
 from dpdb.engines.sources.read_ahead import read_ahead
-from dpdb.engines.sources.record_columns import RecordColumns
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_header import Header, column_positions, header_of
 from dpdb.policy.csv_stream import CsvStream, open_csv
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

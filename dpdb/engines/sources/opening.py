@@ -1,14 +1,16 @@
-"""Which source a table's rows are read from."""
+"""The source of a table, by its storage; `policy.table_files` finds the columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import assert_never
 
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.protocol import Source
 from dpdb.engines.sources.server_moment import ServerMoment
 from dpdb.policy.catalog import Table
 from dpdb.policy.storage import Storage
+from dpdb.records import dataclass
 
 # ruff: noqa: PLC0415 - what reads other than CSV is optional, and takes long to import
 
@@ -26,13 +28,13 @@ class Sources:
             case Storage.CSV:
                 return CsvSource(table)
             case Storage.PARQUET:
-                from dpdb.engines.sources.parquet_reader import ParquetReader
-                from dpdb.engines.sources.typed_source import TypedSource
+                from dpdb.engines.sources.arrow.parquet_reader import ParquetReader
+                from dpdb.engines.sources.arrow.typed_source import TypedSource
 
                 return TypedSource(table, ParquetReader())
             case Storage.DUCKDB:
-                from dpdb.engines.sources.duckdb_reader import DuckDBReader
-                from dpdb.engines.sources.typed_source import TypedSource
+                from dpdb.engines.sources.arrow.duckdb_reader import DuckDBReader
+                from dpdb.engines.sources.arrow.typed_source import TypedSource
 
                 return TypedSource(table, DuckDBReader())
             case Storage.SPARK:
@@ -45,6 +47,8 @@ class Sources:
                 assert table.server is not None
                 moment = self._moments.setdefault(table.server.address, ServerMoment())
                 return PostgresSource(table, table.server, moment)
+            case unknown:
+                assert_never(unknown)
 
 
 def open_source(table: Table) -> Source:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from hmac import HMAC
 
 from psycopg import Connection, Copy, OperationalError, pq, sql
 
 from dpdb.engines.protocol import Progress, Witness
-from dpdb.engines.sources.csv_records import Block, blocks
-from dpdb.engines.sources.file_versions import PIECE, keyed
-from dpdb.engines.sources.protocol import Loaded, Source, Version, has_changed
-from dpdb.engines.sources.record_columns import RecordColumns
+from dpdb.engines.sources.cells.builders import RecordColumns
+from dpdb.engines.sources.cells.records import Block, blocks
+from dpdb.engines.sources.protocol import PIECE, Loaded, Source, Version, has_changed, keyed
 from dpdb.engines.sources.server_moment import Reading, ServerMoment
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv_format import ORDINARY
@@ -30,6 +29,7 @@ from dpdb.policy.postgres_server import (
 )
 from dpdb.policy.server_tables import ServerTable
 from dpdb.policy.stored_types import names_in_file
+from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 
 NO_CHANGE = Version((0,))

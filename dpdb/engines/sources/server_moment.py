@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 from weakref import finalize
 
 from dpdb.policy.postgres_server import connected, server_errors
 from dpdb.policy.server_tables import ServerTable
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -119,11 +120,9 @@ class ServerMoment:
         """Read again what was read, the widest readings first, which say it of narrower ones."""
         checked: list[Reading] = []
         for reading in sorted(filter(wanted, self._read), key=lambda each: -len(each.names)):
-            if not any(_holds(other, reading) for other in checked):
+            if not any(
+                other.table == reading.table and {*other.names} >= {*reading.names}
+                for other in checked
+            ):
                 self._read[reading].again()
                 checked.append(reading)
-
-
-def _holds(wide: Reading, narrow: Reading) -> bool:
-    """Whether a reading that is the same again says that another one is, too."""
-    return wide.table == narrow.table and {*wide.names} >= {*narrow.names}

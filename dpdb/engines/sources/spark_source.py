@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 
 from dpdb.engines.protocol import Progress, Witness
+from dpdb.engines.sources.arrow.typed_source import TypedColumns
 from dpdb.engines.sources.protocol import Loaded, Source, Version
-from dpdb.engines.sources.typed_columns import TypedColumns
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.spark_cluster import rows_in_spark, spark_errors
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True, repr=False)

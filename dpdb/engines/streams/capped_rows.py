@@ -37,22 +37,22 @@ a counter; that takes the time of some rows, as the row does itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from dpdb.engines.memory import row_blocks
-from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.hash_order import within_cap
-from dpdb.engines.memory.owners import Owners
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes, Undecided
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.unit_counts import UnitCounts
 from dpdb.engines.streams.unit_words import UnitWords, names_unit, unit_hashes, unit_words
-from dpdb.plan.expressions import Expr, Slot, columns_of
-from dpdb.plan.plan import Plan
+from dpdb.engines.units.caps import Units, within_cap
+from dpdb.engines.units.owners import Owners
+from dpdb.engines.values import row_blocks
+from dpdb.plan.expressions.expressions import Expr, Slot, columns_of
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Table
+from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector, Array, Bools
 

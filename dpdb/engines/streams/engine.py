@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import numpy as np
 import pyarrow
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.keys import declared_of
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import (
     MAX_ROWS,
     CountedValues,
@@ -24,7 +23,8 @@ from dpdb.engines.protocol import (
     too_large,
 )
 from dpdb.engines.sources.protocol import Loaded, Version, has_changed
-from dpdb.engines.streams.accumulators import adds_up, exact_results
+from dpdb.engines.statistics.accumulators import adds_up, exact_results
+from dpdb.engines.statistics.found_keys import UnitedKeys
 from dpdb.engines.streams.capped_rows import CappedRows, after_filter
 from dpdb.engines.streams.found import Found, add_part, join
 from dpdb.engines.streams.parts import Part
@@ -32,11 +32,12 @@ from dpdb.engines.streams.reading import Reading
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.threads import go_over, threads
 from dpdb.engines.streams.unit_parts import caps_groups, looks_at_units, part_of, rows_of
-from dpdb.engines.streams.united_keys import UnitedKeys
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan
+from dpdb.engines.units.keys import declared_of
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.policy.storage import files_of
+from dpdb.records import dataclass
 from dpdb.vectors.vector import AnyVector
 
 BLOCK = 2**19

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dpdb.engines.streams.accumulator import Accumulator
+from dpdb.engines.statistics.found_keys import UnitedKeys, key_counts
+from dpdb.engines.statistics.gathered import Accumulator
+from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.streams.parts import Part
-from dpdb.engines.streams.united_keys import UnitedKeys
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 
 Found = list[Accumulator] | UnitedKeys
 """The statistics of a plan, or the keys that it shows."""
@@ -14,9 +15,9 @@ Found = list[Accumulator] | UnitedKeys
 def add_part(found: Found, part: Part, plan: Plan) -> None:
     """Add what the rows of a part come to."""
     if isinstance(found, UnitedKeys):
-        found.add(part.key_counts(plan))
+        found.add(key_counts(plan, part))
         return
-    statistics = part.statistics(plan)
+    statistics = Statistics(plan, part)
     for each in found:
         each.add(statistics)
 

@@ -6,12 +6,13 @@ unit that has most rows of a table does not fill memory with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
-from dpdb.engines.memory.hash_order import within_cap
 from dpdb.engines.streams.unit_words import UnitWords, by_units, numbered
+from dpdb.engines.units.caps import within_cap
+from dpdb.records import dataclass
 from dpdb.vectors.vector import Array, Bools
 
 SORTED = 2**18

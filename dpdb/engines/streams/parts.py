@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.held_rows import HeldRows
-from dpdb.engines.memory.plan_rows import PlanRows
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import numbered, unit_words
-from dpdb.plan.expressions import Slot
-from dpdb.plan.plan import Plan
+from dpdb.engines.units.caps import PlanRows, Units
+from dpdb.engines.units.held_rows import HeldRows
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector

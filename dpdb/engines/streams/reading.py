@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
-from dpdb.engines.memory.row_blocks import row_blocks
 from dpdb.engines.sources.protocol import Loaded, Source, Version
+from dpdb.engines.values.row_blocks import row_blocks
 from dpdb.policy.catalog import Table
+from dpdb.records import dataclass
 
 
 @dataclass(repr=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from dpdb.records import dataclass
 from dpdb.vectors.vector import Array, Bools
 
 

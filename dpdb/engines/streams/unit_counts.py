@@ -6,11 +6,12 @@ what one of its units has. Counting ends at one more than the cap, as all beyond
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
-from dpdb.engines.memory.changes import changes
+from dpdb.engines.values.row_blocks import changes
+from dpdb.records import dataclass
 from dpdb.vectors.vector import Array, Bools
 
 _HASH_BITS = 32

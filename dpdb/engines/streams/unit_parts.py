@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dpdb.engines.memory.row_unions import one_after_the_other
+from dpdb.engines.relations.row_unions import one_after_the_other
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import unit_hashes
-from dpdb.plan.found_keys import are_sought
-from dpdb.plan.plan import Plan
-from dpdb.plan.single_values import UnitValue, single_value
+from dpdb.plan.expressions.single_values import UnitValue, single_value
+from dpdb.plan.logical.found_keys import are_sought
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.vector import Array
 

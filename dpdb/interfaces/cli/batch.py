@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import STAYS_PAID, DpdbError, SetupError, reportable
 from dpdb.interfaces.shell.commands import KNOWN, run
 from dpdb.interfaces.shell.console import Console, Entry
@@ -91,14 +90,14 @@ class Batch(Console):
         self._report(error.statement, error)
 
     def show(self, text: str) -> None:
-        spaced = self.file in self._begun and self.settings["mode"] != "json"
+        spaced = self.file in self._begun and self.format.spaced
         self._begun.add(self.file)
         super().show(f"\n{text}" if spaced else text)
 
     def _report(self, text: str, error: DpdbError) -> None:
-        """Print an error to stderr; with JSON, print it among the answers as well."""
-        if self.settings["mode"] == "json":
-            super().show(error_as_json(text, error))
+        """Print an error to stderr, and among the answers where their format writes errors."""
+        if self.format.error is not None:
+            super().show(self.format.error(text, error))
         tell_error(text, error)
 
 

@@ -12,14 +12,13 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.ledger.anchor import Anchor
+from dpdb.ledger.book.anchor import Anchor
+from dpdb.ledger.book.verification import verified
 from dpdb.ledger.custodian import book_of
-from dpdb.ledger.verification import verified
-from dpdb.policy.budget import valid_epsilon
+from dpdb.policy.budget import is_name, valid_epsilon
 from dpdb.policy.catalog import Policy
-from dpdb.policy.lasting import is_name
 from dpdb.policy.numbers import decimal, exact_number
-from dpdb.session import custodian
+from dpdb.session import budget_overview
 from dpdb.session.connect import policy_of
 
 EPILOG = """\
@@ -89,14 +88,16 @@ def _check_arguments(options: argparse.Namespace) -> None:
 
 
 def _open(policy: Policy, options: argparse.Namespace) -> str:
-    custodian.open_budget(policy)
+    budget_overview.open_budget(policy)
     assert policy.lasting is not None
     for_how_long = f"ε {decimal(policy.budget.epsilon)} {policy.lasting.duration}"
     return f"opened {policy.lasting.name}: {for_how_long}\n{NOTE}"
 
 
 def _show(policy: Policy, options: argparse.Namespace) -> str:
-    return "\n\n".join(FORMATS["table"](record) for record in custodian.overview(policy).values())
+    return "\n\n".join(
+        FORMATS["table"](record) for record in budget_overview.overview(policy).values()
+    )
 
 
 def _grant(policy: Policy, options: argparse.Namespace) -> str:
@@ -104,28 +105,28 @@ def _grant(policy: Policy, options: argparse.Namespace) -> str:
     if number is None or not is_name(options.analyst):
         raise UsageError("dpdb budget grant POLICY NAME EPSILON, and ε is a number")
     try:
-        custodian.grant(policy, options.analyst, valid_epsilon(number))
+        budget_overview.grant(policy, options.analyst, valid_epsilon(number))
     except InvalidOption as error:
         raise UsageError(error.message) from None
     return f"{options.analyst} may spend ε {decimal(number)} in all"
 
 
 def _revoke(policy: Policy, options: argparse.Namespace) -> str:
-    custodian.revoke(policy, options.analyst)
+    budget_overview.revoke(policy, options.analyst)
     return f"{options.analyst} may ask no more"
 
 
 def _accept(policy: Policy, options: argparse.Namespace) -> str:
     if not (options.why or "").strip():
         raise UsageError("what is accepted needs a reason", hint='--why "…"')
-    custodian.accept(policy, options.why, fresh=options.fresh_data)
+    budget_overview.accept(policy, options.why, fresh=options.fresh_data)
     return "accepted; " + (
         "the budget begins anew" if options.fresh_data else "what was spent stays spent"
     )
 
 
 def _export(policy: Policy, options: argparse.Namespace) -> str:
-    record = custodian.history_record(policy)
+    record = budget_overview.history_record(policy)
     if options.format == "csv":
         return FORMATS["csv"](record)
     rows = (dict(zip(record.columns, row, strict=True)) for row in record.rows)

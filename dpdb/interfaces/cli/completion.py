@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from dpdb import manual
 from dpdb.interfaces.cli.arguments import parser as main_parser
@@ -17,6 +16,7 @@ from dpdb.interfaces.cli.options import Option, options_of
 from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.lab.catalogue import catalogue
+from dpdb.records import dataclass
 
 EPILOG = """\
   bash   eval "$(dpdb completion bash)"       in ~/.bashrc

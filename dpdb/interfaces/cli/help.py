@@ -12,16 +12,19 @@ from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
 from dpdb.manual.terminal import rendered
 
-_HOW = "dpdb help TOPIC prints a page or a section of one, dpdb help init what a command takes."
+_HOW = """\
+dpdb help TOPIC prints a page or a section of one, or finds a function, a clause, a word of the
+glossary or the words of a question: dpdb help avg, dpdb help group by, dpdb help reset budget.
+dpdb help init prints the options of a command."""
 
 
 def main(words: list[str]) -> int:
     """Print a page of the manual: laid out on a terminal, elsewhere as it is written."""
-    wanted = parser().parse_args(words).topic
-    if wanted is None:
+    wanted = " ".join(parser().parse_args(words).topic)
+    if not wanted:
         print(f"{manual.contents()}\n\n{_HOW}")
         return 0
-    if wanted in SUBCOMMANDS and not manual.knows(wanted):
+    if wanted in SUBCOMMANDS and wanted not in manual.topics():
         SUBCOMMANDS[wanted].parser.print_help()
         return 0
     text = manual.topic(wanted)
@@ -41,5 +44,10 @@ def main(words: list[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of `dpdb help`."""
     result = Parser(prog="dpdb help", description="Read the manual.")
-    result.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, a section, or a command")
+    result.add_argument(
+        "topic",
+        nargs="*",
+        metavar="TOPIC",
+        help="a page, a section, a function, a word, or a command",
+    )
     return result

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 from dpdb.errors import UsageError, did_you_mean
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

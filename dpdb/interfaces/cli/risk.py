@@ -22,10 +22,10 @@ from dpdb.lab.risk.page import NOTICE, REMARK, QueryRisk, as_object, as_page
 from dpdb.lab.risk.simulation import observe
 from dpdb.lab.risk.universe import Universe
 from dpdb.lab.risk.worlds import Array, worlds
-from dpdb.plan.query import Aggregate, Function
+from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.policy.numbers import exact_number
-from dpdb.policy.reader import policy_for
-from dpdb.sql.splitting import split
+from dpdb.policy.reading.reader import policy_for
+from dpdb.sql.text.splitting import split
 
 
 def main(words: list[str]) -> int:

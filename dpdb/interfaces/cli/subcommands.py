@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from dpdb.errors import UsageError, did_you_mean
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

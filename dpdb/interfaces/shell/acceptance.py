@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpdb.interfaces.shell.vocabulary import AGGREGATES
-from dpdb.plan.group_keys import has_key_values
+from dpdb.plan.ranges.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind
 
 _TEXTUAL = ("LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRIM", "RTRIM",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.cell_text import cell_text
 from dpdb.answers.formats.footer import NOT_PRIVATE
-from dpdb.answers.formats.sheet import ONLY_NOISE
+from dpdb.answers.formats.sheet import ONLY_NOISE, cell_text
 from dpdb.errors import UnknownName, UsageError, did_you_mean, printable
+from dpdb.records import dataclass
 
 NARROWEST = 10
 """The least width of the bars, in columns of the terminal."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +15,7 @@ from dpdb.interfaces.shell.scripts import statements
 from dpdb.interfaces.shell.settings import SETTINGS
 from dpdb.interfaces.shell.terminal import tell, width
 from dpdb.policy.names import quoted
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from dpdb.interfaces.shell.shell import Shell

@@ -8,7 +8,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.document import Document
 
 from dpdb import manual
-from dpdb.answers.declarations import named_by
+from dpdb.answers.suggested_bounds import named_by
 from dpdb.errors import printable
 from dpdb.interfaces.shell import column_facts
 from dpdb.interfaces.shell.acceptance import is_accepted
@@ -16,10 +16,10 @@ from dpdb.interfaces.shell.cursor_context import Context, context
 from dpdb.interfaces.shell.entries import open_text
 from dpdb.interfaces.shell.settings import SETTINGS
 from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, NAMED_ARGUMENTS, STARTS
-from dpdb.plan.group_keys import has_key_values
+from dpdb.plan.ranges.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind, Policy
 from dpdb.policy.names import written
-from dpdb.sql import option_names as names
+from dpdb.sql.syntax import option_names as names
 
 Candidate = tuple[str, str, str]
 """The text to insert, the text to show for it, and its meaning."""
@@ -76,7 +76,7 @@ class ShellCompleter(Completer):
             yield from _matching(argument, self._tables())
         elif name == ".help":
             yield from _matching(
-                argument, [(t, t, "") for t in (*manual.topics(), *self._commands)]
+                argument, [(t, t, "") for t in dict.fromkeys(_help_topics(self._commands))]
             )
         elif name[1:] in SETTINGS:
             yield from _matching(argument, [(v, v, "") for v in SETTINGS[name[1:]].values])
@@ -175,6 +175,12 @@ def _fits(column: Column, here: Context) -> bool:
         named = {word.strip('"').casefold() for word in here.keys}
         return column.name.casefold() in named if named else has_key_values(column)
     return here.in_condition or is_accepted(column, here.calls)
+
+
+def _help_topics(commands: Iterable[str]) -> Iterator[str]:
+    """The topics of `.help` that one word names."""
+    yield from (*manual.topics(), *commands)
+    yield from (name for name in manual.named() if name.isidentifier() and len(name) > 1)
 
 
 def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.render import FORMATS, as_vertical
+from dpdb.answers.formats.render import FORMATS, Format, as_vertical
 from dpdb.errors import DpdbError, UsageError, paid_for, printable
 from dpdb.interfaces.shell.entries import Command, Sql
 from dpdb.interfaces.shell.settings import ShellSettings
@@ -119,11 +119,16 @@ class Console(ABC):
         shown = self.file is None and sys.stdout.isatty()
         return width() if shown else None
 
+    @property
+    def format(self) -> Format:
+        """The format that the setting `mode` names."""
+        return FORMATS[self.settings["mode"]]
+
     def answer_text(self, answer: Answer) -> str:
-        """The answer as text in the mode that is set; in a window, what is for people fits."""
-        mode, intervals = self.settings["mode"], self.settings.is_on("intervals")
-        shown, below = FORMATS[mode](answer, intervals=intervals), footer(answer)
-        if self.room is None or mode not in ("table", "vertical"):
+        """The answer in the format that is set; in a window, what is for people fits."""
+        intervals = self.settings.is_on("intervals")
+        shown, below = self.format(answer, intervals=intervals), footer(answer)
+        if self.room is None or not self.format.fits_windows:
             return shown
         table = shown.removesuffix(below)
         if (answer.rows or answer.explain) and is_too_wide(table):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from dpdb.interfaces.shell.vocabulary import KEYWORDS
 from dpdb.policy.catalog import Policy, Table
+from dpdb.records import dataclass
 
 _TOKEN = re.compile(
     r"""

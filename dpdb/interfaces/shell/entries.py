@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dpdb.errors import DpdbError, Place, StatementError
-from dpdb.sql.splitting import Piece, next_piece, skip_ignored, split
+from dpdb.records import dataclass
+from dpdb.sql.text.splitting import Piece, next_piece, skip_ignored, split
 
 LINES = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
          ".show": ".help settings", "\\d": ".tables", "\\x on": ".mode vertical",

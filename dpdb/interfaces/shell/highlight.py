@@ -23,7 +23,7 @@ from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, KEYWORDS
 
 
 class DpdbLexer(RegexLexer):
-    """The lexical rules of sql/dialect.py and sql/splitting.py."""
+    """The lexical rules of sql/text/dialect.py and sql/text/splitting.py."""
 
     name = "dpdb"
     flags = re.IGNORECASE

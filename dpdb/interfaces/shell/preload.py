@@ -30,8 +30,8 @@ class Preload(Thread):
             import_module("dpdb.session.session")
             self._can_plan.set()
             for name in (
-                "dpdb.engines.memory.engine",
-                "dpdb.answers.rows",
+                "dpdb.engines.memory",
+                "dpdb.answers.tables.rows",
                 "dpdb.privacy.noise.exponential",
                 "tabulate",
             ):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -24,7 +23,8 @@ from dpdb.errors import (
     did_you_mean,
 )
 from dpdb.interfaces.shell.entries import Command, Sql, placed_entries
-from dpdb.sql.splitting import BEGINNINGS, CLAUSES
+from dpdb.records import dataclass
+from dpdb.sql.text.splitting import BEGINNINGS, CLAUSES
 
 LONGEST_FILE = 10_000_000
 """How many characters are read from one file of statements, or from standard input."""
@@ -82,7 +82,7 @@ class Scripted(Sql):
     def _is_sql(self) -> bool:
         if not re.match(r"(explain|select|with)\b", self.text, re.IGNORECASE):
             return True
-        from dpdb.sql.statements import reads_a_table  # noqa: PLC0415 (sqlglot, for errors alone)
+        from dpdb.sql.selects.statements import reads_a_table  # noqa: PLC0415 (sqlglot, for errors alone)
 
         return reads_a_table(self.text)
 

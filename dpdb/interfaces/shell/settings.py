@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import UsageError, did_you_mean
 from dpdb.policy.output_files import xdg_home
+from dpdb.records import dataclass
 
 SWITCH = ("on", "off")
 

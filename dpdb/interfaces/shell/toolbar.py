@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.release_reports import EXACT
+from dpdb.answers.notes.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, printable
 from dpdb.interfaces.shell.terminal import cut
 from dpdb.ledger.protocol import FREE, Balance

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from dpdb.lab.binomial import interval
+from dpdb.records import dataclass
 
 Outputs = npt.NDArray[np.float64]
 """A row for each run and a column for each number that comes out of it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError, did_you_mean
 from dpdb.lab.mechanism import Function, Mechanism, Values
+from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from dpdb.lab.audit.bound import (
     sizes,
 )
 from dpdb.lab.mechanism import Mechanism, Values
+from dpdb.records import dataclass
 
 READINGS: dict[str, Features] = {"by its size": sizes, "by its last bits": binary_places}
 """The ways in which an output may tell something."""

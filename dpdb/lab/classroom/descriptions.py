@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from inspect import get_annotations
 from typing import Any
@@ -16,6 +15,7 @@ from dpdb.lab.controls import QuerySetSize, Rounded, Sticky
 from dpdb.lab.defences import MANY, Defence, Unprotected
 from dpdb.lab.mistakes import DoubleLaplace, EachItsOwn, LocalSensitivity, RowsAsUnits
 from dpdb.lab.scenario import Scenario
+from dpdb.records import dataclass
 
 Fields = Mapping[str, Any]
 """A JSON object."""

@@ -11,7 +11,6 @@ import json
 import pickle
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,6 +35,7 @@ from dpdb.lab.classroom.student_file import attack_of, failure, mechanism_of, mo
 from dpdb.lab.database import Refused
 from dpdb.lab.mechanism import Mechanism
 from dpdb.lab.transcript import Guess
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpdb.lab.classroom.plain import Plain
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpdb.errors import DpdbError, error_text
@@ -16,6 +15,7 @@ from dpdb.lab.defences import Protected
 from dpdb.lab.pages.report import Report, report_of
 from dpdb.lab.transcript import Showing
 from dpdb.lab.trial import Trials, run_trials
+from dpdb.records import dataclass
 
 AT_A_TIME = 2
 """Files that are played at the same time."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tabulate import tabulate
 
-from dpdb.answers.formats.escape import spreadsheet
+from dpdb.answers.formats.render import spreadsheet
 from dpdb.errors import printable
 from dpdb.lab.classroom.score import Score
 from dpdb.lab.pages import html

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
-from dpdb.engines.memory.keys import NONE, declared_of, most_rows, repeats
-from dpdb.engines.memory.owners import TableOwners
-from dpdb.engines.sources.csv_records import Block, Cells
+from dpdb.engines.sources.cells.records import Block, Cells
 from dpdb.engines.sources.opening import open_source
+from dpdb.engines.units.keys import NONE, declared_of, most_rows, repeats
+from dpdb.engines.units.owners import TableOwners
 from dpdb.lab.files.fates import Fate, FateOf
 from dpdb.lab.files.text_rows import record_blocks, server_blocks
 from dpdb.policy.catalog import Column, Table
 from dpdb.policy.csv_format import NO_QUOTES, ORDINARY, Punctuation
 from dpdb.policy.csv_header import Header, column_positions
+from dpdb.records import dataclass
 from dpdb.vectors import grammar
 
 _EXAMPLES = 3
@@ -225,7 +226,7 @@ def _form(found: TableCheck) -> str:
     """How the file is written."""
     header = found.records.header
     if header is None:
-        return found.table.storage.value
+        return found.table.storage.value.label
     separator = header.punctuation.separator.decode()
     return f"{header.encoding}, separated by {'tabs' if separator == chr(9) else separator}"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dpdb.policy.catalog import Kind
 from dpdb.policy.timestamps import read_timestamp
+from dpdb.records import dataclass
 from dpdb.vectors import grammar
 
 PLACEHOLDERS = frozenset(

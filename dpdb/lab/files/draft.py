@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -19,15 +19,16 @@ from dpdb.errors import DataFileError
 from dpdb.lab.files.column_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.lab.files.text_rows import text_rows
 from dpdb.policy.catalog import Column, Table
-from dpdb.policy.column_names import numbered_name
 from dpdb.policy.csv_clues import encoding_of, first_record, separator_of
 from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv_header import header_of, remarks
 from dpdb.policy.csv_stream import open_csv
 from dpdb.policy.encodings import FALLBACK, UTF8
+from dpdb.policy.names import numbered_name
 from dpdb.policy.server_tables import is_server_address, server_table
 from dpdb.policy.storage import file_kind
 from dpdb.policy.table_files import undeclared_server_table, undeclared_table, undeclared_tables
+from dpdb.records import dataclass
 
 SAMPLE_ROWS = 10_000
 _FIRST_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dpdb.engines.sources.csv_records import Block, blocks
+from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table

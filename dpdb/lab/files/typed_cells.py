@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow
 from pyarrow import compute
 
-from dpdb.engines.sources.arrow_cells import cells, texts_of
+from dpdb.engines.sources.arrow.typed_source import TypedSource
+from dpdb.engines.sources.arrow.values import cells, texts_of
 from dpdb.engines.sources.opening import open_source
-from dpdb.engines.sources.typed_source import TypedSource
 from dpdb.policy.catalog import Table
+from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 
 

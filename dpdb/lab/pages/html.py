@@ -7,7 +7,6 @@ they mark as safe: colours, and drawings, whose texts are escaped when they are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,6 +17,7 @@ from dpdb.lab.pages.rates import rates
 from dpdb.lab.pages.report import HEADINGS, Report, Success, counted
 from dpdb.lab.plots.style import DARK, LIGHT, MARKS, SHAPES, declared
 from dpdb.lab.plots.svg import in_page
+from dpdb.records import dataclass
 
 _LONGEST = 130
 """How many letters of a statement are shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dpdb import __version__
@@ -17,6 +17,7 @@ from dpdb.lab.defences import Defence, Side
 from dpdb.lab.plots.figures import Figure, Lines
 from dpdb.lab.transcript import Exchange, Showing
 from dpdb.lab.trial import Known, Rate, Trials
+from dpdb.records import dataclass
 
 _COLOURS = {Side.OFF: ("s0",), Side.FOIL: ("s2", "soft"), Side.PRIVATE: ("s1", "s3", "s4", "soft")}
 """The colours of defences: red, amber, blue and others; where they do not suffice they recur."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dpdb.lab.pages import terminal
 from dpdb.lab.pages.report import Act, Report
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

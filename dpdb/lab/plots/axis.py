@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from dpdb.records import dataclass
 
 MOST_TICKS = 6
 

@@ -15,7 +15,6 @@ because no term rises.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from dpdb.lab.risk.worlds import Array, ValuePlaces, Worlds
 from dpdb.policy.budget import LARGEST_EPSILON
+from dpdb.records import dataclass
 
 LARGEST = float(LARGEST_EPSILON)
 """The largest ε of the search; a query that is safe at it counts as safe at any."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ from tabulate import tabulate
 
 from dpdb.errors import printable
 from dpdb.lab.risk.adversary import LARGEST, Adversary, exceeding
+from dpdb.records import dataclass
 
 NOTICE = "For the custodian's eyes, not to be published: exact, worked out from every row."
 REMARK = """\

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dpdb.errors import Unsupported
 from dpdb.lab.risk.worlds import Array
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Query
 from dpdb.plan.planner import outline
-from dpdb.plan.query import NO_OPTIONS, Aggregate, Function, Query
 from dpdb.policy.catalog import Policy
 from dpdb.session.backends import open_engine
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 
 
 class Universe:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan.query import DEVIATIONS, SAMPLED, Function
+from dpdb.plan.logical.query import DEVIATIONS, SAMPLED, Function
+from dpdb.records import dataclass
 
 Array = npt.NDArray[np.float64]
 ValuePlaces = npt.NDArray[Any]

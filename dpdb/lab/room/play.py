@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from dpdb.lab.defences import Defence, Protected, Unprotected
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.scenario import Scenario
 from dpdb.lab.trial import Wire
+from dpdb.records import dataclass
 
 HONEST = Fraction(1)
 """The ε of the one honest count; its noise has scale 1/ε, and is within ± 3 in 95 of 100."""

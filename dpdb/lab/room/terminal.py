@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -13,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from dpdb.lab.room.play import UNKNOWN, Stage, Turn, right
+from dpdb.records import dataclass
 
 ROWS = 5
 FRAMES = 60

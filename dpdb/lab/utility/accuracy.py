@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption
 from dpdb.policy.budget import valid_epsilon
+from dpdb.records import dataclass
 
 LARGEST = Fraction(10**50)
 """Numbers must be at most this, and at least its inverse, so that no result overflows."""

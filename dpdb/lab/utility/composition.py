@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption
@@ -15,6 +14,7 @@ from dpdb.privacy.accounting.composition import (
     sequential,
 )
 from dpdb.privacy.accounting.loss import pure
+from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)

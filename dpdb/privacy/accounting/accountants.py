@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property
 
@@ -17,6 +17,7 @@ from dpdb.policy.budget import Budget, Composition
 from dpdb.privacy.accounting.composition import ComposedLoss, Theorem, concentrated, sequential
 from dpdb.privacy.accounting.loss import pure
 from dpdb.privacy.accounting.zcdp import concentrated_rho
+from dpdb.records import dataclass
 
 _DIGITS = 9
 """The number of decimal digits of a computed share, so that it is short to print."""

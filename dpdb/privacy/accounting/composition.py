@@ -8,7 +8,6 @@ Theorems 1 and 2).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -17,6 +16,7 @@ from operator import add
 
 from dpdb.privacy.accounting.loss import Loss, plus
 from dpdb.privacy.accounting.zcdp import concentrated_epsilon
+from dpdb.records import dataclass
 
 _ZERO = Fraction(0)
 _GRAIN = 2**120

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import add
+
+from dpdb.records import dataclass
 
 _ZERO = Fraction(0)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine
 from tests.support.plain_engine import PlainEngine
 from tests.support.streams import SmallBlocks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine

@@ -14,8 +14,8 @@ import pytest
 
 from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
-from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Count, Distinct, Histogram, Joint, Ranks, Tally, Total
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Count, Distinct, Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written

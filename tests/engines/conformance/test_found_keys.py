@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from dpdb.answers.group_rows import with_keys
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.answers.tables.group_rows import with_keys
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors.plain_values import plain_values
 from tests.engines.conformance.conftest import OpenEngine
 from tests.support.plain_engine import PlainEngine

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.memory import exact_sums
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.values import exact_sums
 from tests.support.exactly import planned, raw, raw_of, write
 
 TOP = 2**53

@@ -19,7 +19,7 @@ from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.code_counts import count_codes
-from dpdb.engines.memory.coded_values import CodedValues
-from dpdb.engines.memory.different_values import different, different_among_few
+from dpdb.engines.values.coded_values import CodedValues, different, different_among_few
+from dpdb.engines.values.exact_sums import count_codes
 
 RNG = np.random.default_rng(1)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.catalog import Policy
 from tests.support.exactly import raw, write
 from tests.support.row_hashes import Cell, row_hash

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import DpdbError
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import policy_for
-from dpdb.sql.splitting import split
+from dpdb.policy.reading.reader import policy_for
+from dpdb.sql.text.splitting import split
 from dpdb.vectors import evaluate, vector
 from dpdb.vectors.columns import Codes, Numbers
 from tests.support.exactly import planned, raw_of

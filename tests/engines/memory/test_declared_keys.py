@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.keys import NONE, rows_named
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.units.keys import NONE, rows_named
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.vectors.columns import Numbers
 from tests.support.exactly import raw
 from tests.support.shops import shop

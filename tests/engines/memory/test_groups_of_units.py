@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.policy.reader import read_policy
+from dpdb.engines.memory import MemoryEngine
+from dpdb.policy.reading.reader import read_policy
 from tests.support.exactly import planned
 from tests.support.units import DENSE, SPARSE, Database, policy_text, random_database
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpdb.engines.memory.hash_order import hash_order, within_cap
+from dpdb.engines.units.caps import hash_order, within_cap
 from dpdb.vectors.vector import Array
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.leaves import Leaves, Rows
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.relations.leaves import Leaves, Rows
 from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
-from dpdb.session.public_facts import PublicFacts
-from dpdb.sql.statements import statement
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session.backends import PublicFacts
+from dpdb.sql.selects.statements import statement
 from tests.support.exactly import planned
 from tests.support.relation_cases import ANSWERED, REFUSED, Answered
 from tests.support.units import DENSE, SPARSE, Database, policy_text, random_database, unit_wise

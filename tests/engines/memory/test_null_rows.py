@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpdb.engines.memory import exact_sums
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.plan.plan import Plan
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.values import exact_sums
+from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Policy
 from dpdb.vectors.columns import Numbers
 from tests.support.exactly import planned, raw, raw_of, write

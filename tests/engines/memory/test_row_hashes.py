@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.engines.memory import row_hashes
-from dpdb.engines.memory.contribution_bounds import Units
-from dpdb.engines.memory.owners import Owners, UnitNumbers
-from dpdb.engines.memory.row_hashes import HashKey
-from dpdb.engines.sources.cell_words import Words
+from dpdb.engines.sources.cells.words import Words
+from dpdb.engines.units import row_hashes
+from dpdb.engines.units.caps import Units
+from dpdb.engines.units.owners import Owners, UnitNumbers
+from dpdb.engines.units.row_hashes import HashKey
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array

@@ -8,17 +8,18 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from dpdb.engines.memory import engine, unit_rows
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.keys import NONE
-from dpdb.engines.memory.leaves import own_texts
-from dpdb.engines.memory.matching import Matches
-from dpdb.engines.memory.unit_rows import UnitRows, pieces
+from dpdb.engines import memory as engine
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.relations import unit_rows
+from dpdb.engines.relations.leaves import own_texts
+from dpdb.engines.relations.matching import Matches
+from dpdb.engines.relations.unit_rows import UnitRows, pieces
+from dpdb.engines.units.keys import NONE
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
-from dpdb.sql.binder import bind
-from dpdb.sql.tokens import read_tokens
+from dpdb.policy.reading.reader import read_policy
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors import evaluate
 from dpdb.vectors.columns import Codes
 from dpdb.vectors.plain_values import plain_values

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.cells import records
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
 from tests.support.csv_files import Remembering, anywhere, integer, plain, quoted
@@ -24,7 +24,7 @@ def test_blocks_put_together_are_the_table(path, rows, size):
     path.write_text("x,t\n" + "".join(lines), encoding="utf-8", newline="")
     source = CsvSource(Table("t", path, (integer(), Column("t", Kind.TEXT))))
     whole = source.load(["x", "t"])
-    with patch.object(csv_records, "BLOCK", size):
+    with patch.object(records, "BLOCK", size):
         blocks = list(source.blocks(["x", "t"]))
     assert {block.version for block in blocks} <= {whole.version}
     assert sum(block.rows for block in blocks) == whole.rows == len(rows)

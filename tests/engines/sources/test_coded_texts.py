@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources.coded_texts import coded_texts
-from dpdb.engines.sources.distinct_cells import DistinctCells
-from dpdb.engines.sources.packed_cells import PackedCells
+from dpdb.engines.sources.cells.distinct import DistinctCells, coded_texts
+from dpdb.engines.sources.cells.words import PackedCells
 from dpdb.vectors import grammar
 from tests.support.csv_files import cells_of
 

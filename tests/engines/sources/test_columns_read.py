@@ -5,10 +5,10 @@ from unittest.mock import PropertyMock, patch
 
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources import column_builders, csv_records
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.sources.cells import builders, records
 from dpdb.errors import DataFileError
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.privacy.noise.seeded import seeded
 from dpdb.session.session import Session
 from tests.support.exactly import exactly, write
@@ -61,13 +61,13 @@ class Read:
         self.names = []
 
     def __enter__(self):
-        whole = column_builders.builder
+        whole = builders.builder
 
         def counting(column, **options):
             self.names.append(column.name)
             return whole(column, **options)
 
-        self._patch = patch.object(column_builders, "builder", counting)
+        self._patch = patch.object(builders, "builder", counting)
         self._patch.start()
         return self
 
@@ -161,6 +161,6 @@ def test_of_many_columns_one_is_read(tmp_path):
 
 def test_rows_are_counted_without_looking_for_cells(policy):
     unasked = PropertyMock(side_effect=AssertionError)
-    with patch.object(csv_records.Block, "_cells", unasked):
+    with patch.object(records.Block, "_cells", unasked):
         Session(policy, noise=seeded(1)).execute("SELECT COUNT(*) FROM t")
     unasked.assert_not_called()

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.cells import records
+from dpdb.engines.sources.cells.plain import plain_numbers, plain_timestamps
 from dpdb.engines.sources.csv_source import CsvSource
-from dpdb.engines.sources.plain_numbers import plain_numbers
-from dpdb.engines.sources.plain_timestamps import plain_timestamps
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
@@ -174,7 +173,7 @@ def test_wherever_quotes_stand_cells_are_those_of_csv(length):
     for rest in product('",a\n', repeat=length - len(start)):
         text = start + "".join(rest)
         cells = []
-        for block in csv_records.blocks(io.BytesIO(text.encode()), 2):
+        for block in records.blocks(io.BytesIO(text.encode()), 2):
             columns = [block.column(position).written() for position in range(length + 1)]
             numbers = (block.last - block.first + 1).tolist()
             for row, number in zip(zip(*columns, strict=True), numbers, strict=True):
@@ -193,12 +192,12 @@ def _steps(lines):
         return within
 
     def called(frame, event, argument):
-        return within if frame.f_code.co_filename == csv_records.__file__ else None
+        return within if frame.f_code.co_filename == records.__file__ else None
 
     before = sys.gettrace()
     sys.settrace(called)
     try:
-        blocks = list(csv_records.blocks(io.BytesIO(b"".join(lines)), 3))
+        blocks = list(records.blocks(io.BytesIO(b"".join(lines)), 3))
         found = sum(len(block.column(2)) for block in blocks)
     finally:
         sys.settrace(before)

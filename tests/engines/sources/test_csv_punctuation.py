@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.cells import records
+from dpdb.engines.sources.cells.plain import plain_numbers
 from dpdb.engines.sources.csv_source import CsvSource
-from dpdb.engines.sources.plain_numbers import plain_numbers
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv_format import Punctuation
@@ -151,15 +151,15 @@ def test_a_file_that_unpacks_to_much_is_read_block_by_block(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 1_000_000))
     sizes = []
-    scanned = csv_records._scanned
+    scanned = records._scanned
 
     def recorded(data, *rest, **options):
         sizes.append(len(data))
         return scanned(data, *rest, **options)
 
     with (
-        patch.object(csv_records, "_scanned", recorded),
-        patch.object(csv_records, "BLOCK", 1 << 16),
+        patch.object(records, "_scanned", recorded),
+        patch.object(records, "BLOCK", 1 << 16),
     ):
         assert CsvSource(Table("t", path, (X,))).load([]).rows == 1_000_000
     assert max(sizes) < 2 << 16

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources import csv_records
-from dpdb.engines.sources.csv_records import WITHIN
+from dpdb.engines.sources.cells import records
+from dpdb.engines.sources.cells.records import WITHIN
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors import grammar
 from dpdb.vectors.grammar import LONGEST
@@ -192,15 +192,15 @@ def test_records_are_those_of_the_rules(path, body, width, block, rules):
     body = body.replace(b"\xff", b"").replace(b"\xc3\xa9", b"e").replace(b"\xc3", b"")
     body = body.replace(b"\xef\xbb\xbf", b"").replace(b"\0", b"")
     found = as_read(body.decode(), within=within, multiline=multiline)
-    records = [(row + [""] * width)[:width] for row in found if row or width == 1]
+    wanted = [(row + [""] * width)[:width] for row in found if row or width == 1]
     names = "abcd"[:width]
     declared = [Column(name, Kind.TEXT) for name in names]
     content = ",".join(names).encode() + b"\n" + body
-    with patch.object(csv_records, "WITHIN", within):
+    with patch.object(records, "WITHIN", within):
         columns, rows = loaded(path, content, *declared, block=block, multiline=multiline)
-    assert rows == len(records)
+    assert rows == len(wanted)
     for at, name in enumerate(names):
-        assert plain(columns[name]) == [record[at] or None for record in records]
+        assert plain(columns[name]) == [record[at] or None for record in wanted]
 
 
 @settings(anywhere, max_examples=60)
@@ -209,12 +209,12 @@ def test_records_are_those_of_the_csv_module(path, body, width, block):
     # A quote that is never closed is text here, and takes the rest of the file there.
     body += b'"' * ends_open(body.decode("latin-1"))
     lines = io.StringIO(body.decode("utf-8", "replace").replace("\0", "\ufffd"), newline="")
-    records = [(row + [""] * width)[:width] for row in csv.reader(lines) if row or width == 1]
+    wanted = [(row + [""] * width)[:width] for row in csv.reader(lines) if row or width == 1]
     names = "abcd"[:width]
     declared = [Column(name, Kind.TEXT if name < "c" else Kind.NUMBER) for name in names]
     columns, rows = loaded(path, ",".join(names).encode() + b"\n" + body, *declared, block=block)
-    assert rows == len(records)
+    assert rows == len(wanted)
     for at, name in enumerate(names):
-        texts = [record[at] for record in records]
-        wanted = [t or None for t in texts] if name < "c" else list(map(grammar.number, texts))
-        assert plain(columns[name]) == wanted
+        texts = [record[at] for record in wanted]
+        cells = [t or None for t in texts] if name < "c" else list(map(grammar.number, texts))
+        assert plain(columns[name]) == cells

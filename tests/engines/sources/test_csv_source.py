@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from dpdb.engines.sources import csv_records
+from dpdb.engines.sources.cells import records
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
@@ -56,7 +56,7 @@ def test_a_file_without_rows(path):
 def test_progress_goes_to_the_end(path, first):
     path.write_text(f"x\n{first}\n" + "1\n" * 1000)
     seen = []
-    with patch.object(csv_records, "BLOCK", 300):
+    with patch.object(records, "BLOCK", 300):
         CsvSource(Table("t", path, (integer(),))).load(["x"], seen.append)
     assert len(seen) > 3
     assert seen == sorted(seen)
@@ -67,7 +67,7 @@ def test_blocks_are_no_larger_where_no_threads_share_their_columns(path):
     """Whoever asks for blocks has little memory, however many columns are read."""
     path.write_text("x,y,z\n" + "1,1,1\n" * 1000)
     source = CsvSource(Table("t", path, tuple(Column(name, Kind.INTEGER) for name in "xyz")))
-    with patch.object(csv_records, "BLOCK", 300):
+    with patch.object(records, "BLOCK", 300):
         assert max(block.rows for block in source.blocks(["x", "y", "z"])) * len("1,1,1\n") <= 300
 
 

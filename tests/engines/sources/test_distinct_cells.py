@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources.distinct_cells import DistinctCells
-from dpdb.engines.sources.packed_cells import PackedCells
+from dpdb.engines.sources.cells.distinct import DistinctCells
+from dpdb.engines.sources.cells.words import PackedCells
 from tests.support.csv_files import cells_of
 
 

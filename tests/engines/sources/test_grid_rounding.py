@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources.grid_rounding import grid_of
+from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.policy.catalog import Kind
 from tests.support.csv_files import anywhere, ordinal
 

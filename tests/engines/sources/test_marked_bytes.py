@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow
 import pytest
 
-from dpdb.engines.sources import arrow_texts
-from dpdb.engines.sources.arrow_texts import ArrowTexts
-from dpdb.engines.sources.marked_bytes import MarkedBytes, begins_with
+from dpdb.engines.sources.arrow import texts as arrow_texts
+from dpdb.engines.sources.arrow.texts import ArrowTexts, MarkedBytes, begins_with
 
 PARTS = ["a", "ab", "aba", "ä", "ab" * 16, "ab" * 16 + "a", "ab" * 200]
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources.plain_dates import plain_dates
+from dpdb.engines.sources.cells.plain import plain_dates
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors import grammar
 from tests.support.csv_files import cells_of, plain, read

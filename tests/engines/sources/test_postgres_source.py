@@ -12,15 +12,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources.file_versions import keyed
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.postgres_source import _Written
+from dpdb.engines.sources.protocol import keyed
 from dpdb.errors import DataFileError, DpdbError, PolicyError
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.policy.server_tables import server_table
 from dpdb.session.connect import connect, policy_of
 from dpdb.session.session import Session

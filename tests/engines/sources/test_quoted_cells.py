@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.engines.sources.quoted_cells import within_quotes
+from dpdb.engines.sources.cells.plain import within_quotes
 from dpdb.vectors import grammar
 from tests.support.csv_files import cells_of
 

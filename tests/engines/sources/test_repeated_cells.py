@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow
 import pytest
 
-from dpdb.engines.sources.arrow_buffers import looked_up, null_of
-from dpdb.engines.sources.arrow_cells import repeated_cells
-from dpdb.engines.sources.column_builders import builder
-from dpdb.engines.sources.repeated_cells import RepeatedCodes
+from dpdb.engines.sources.arrow.values import null_of, repeated_cells
+from dpdb.engines.sources.cells.builders import builder
+from dpdb.engines.sources.cells.codes import RepeatedCodes, looked_up
 from dpdb.policy.catalog import Column, Kind
 from tests.support.noted_arrays import Noted
 

@@ -6,8 +6,8 @@ import duckdb
 import pyarrow
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources import duckdb_reader, parquet_reader, typed_columns
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.sources.arrow import duckdb_reader, parquet_reader, typed_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy import duckdb_file
@@ -29,7 +29,7 @@ def source(tmp_path, request):
 
 
 def batches_of(monkeypatch, number):
-    for module in (typed_columns, duckdb_reader):
+    for module in (typed_source, duckdb_reader):
         monkeypatch.setattr(module, "BATCH", number)
 
 

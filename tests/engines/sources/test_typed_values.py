@@ -12,8 +12,8 @@ from fractions import Fraction
 import pyarrow
 import pytest
 
+from dpdb.engines.sources.arrow.typed_source import TypedColumns
 from dpdb.engines.sources.opening import open_source
-from dpdb.engines.sources.typed_columns import TypedColumns
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.timestamps import TIMESTAMPS
 from tests.support.csv_files import integer, loaded, ordinal, plain, quoted

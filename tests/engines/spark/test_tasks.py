@@ -14,14 +14,14 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.spark import engine as spark
-from dpdb.engines.streams import accumulators, refined_windows
-from dpdb.engines.streams.rank_windows import AllValues
+from dpdb.engines import spark
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.statistics import accumulators, rank_windows
+from dpdb.engines.statistics.rank_windows import AllValues
 from dpdb.errors import DataFileError
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from tests.support.exactly import raw
 
 POLICY = """
@@ -82,7 +82,7 @@ def found(text: str, policy: Policy, rows: pyarrow.Table) -> list[Any]:
         mock.patch.object(spark, "spark_errors", return_value=nullcontext()),
         mock.patch.object(accumulators, "_reach", return_value=2**40),
         mock.patch.object(accumulators, "RungCounts", AllValues),
-        mock.patch.object(refined_windows, "BUCKETS", 8),
+        mock.patch.object(rank_windows, "BUCKETS", 8),
     ):
         return raw(text, policy, spark.SparkEngine(tables=policy.tables))
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.memory.statistics import Statistics
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.csv_source import CsvSource
-from dpdb.engines.streams import accumulators
+from dpdb.engines.statistics import accumulators
+from dpdb.engines.statistics.rank_windows import RungCounts
+from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.streams.engine import StreamEngine
-from dpdb.engines.streams.rank_windows import RungCounts
+from dpdb.engines.units.caps import PlanRows
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
-from dpdb.plan.plan import Plan
-from dpdb.plan.statistics import Ranks
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.session.backends import open_engine
-from dpdb.vectors.evaluate import Frame
 from tests.engines.conformance.test_engine import (
     CAPS,
     HEADER,
@@ -79,12 +78,12 @@ def test_a_block_or_a_part_is_evaluated_at_a_time(tmp_path: Path, cap: str) -> N
     """Blocks have at most so many rows, and what counts of units is looked at in blocks, too."""
     policy, rows = table(tmp_path, HELD, CAPS[cap]), list[int]()
 
-    def watched(plan: Plan, frame: Frame, number: int, *whose: Any) -> Statistics:
-        rows.append(number)
-        return Statistics(plan, frame, number, *whose)
+    def watched(plan: Plan, of: PlanRows) -> Statistics:
+        rows.append(of.rows)
+        return Statistics(plan, of)
 
     plan = planned("SELECT SUM(x) FROM t", policy)
-    with mock.patch("dpdb.engines.memory.plan_rows.Statistics", watched):
+    with mock.patch("dpdb.engines.streams.found.Statistics", watched):
         SmallBlocks().exact(plan, {})
     [counted] = MemoryEngine().exact(planned("SELECT COUNT(*) FROM t", policy), {})
     assert sum(rows) == np.asarray(counted.cells).sum()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams import capped_rows, least_hashes
@@ -18,7 +18,7 @@ from dpdb.engines.streams.least_hashes import LeastBytes, LeastHashes, Undecided
 from dpdb.engines.streams.row_bits import RowBits
 from dpdb.engines.streams.unit_counts import UnitCounts
 from dpdb.engines.streams.unit_words import by_units, unit_hashes, unit_words
-from dpdb.plan.expressions import Slot
+from dpdb.plan.expressions.expressions import Slot
 from dpdb.policy.catalog import Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array, Vector

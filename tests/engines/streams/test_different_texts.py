@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpdb.engines.streams.different_texts import DifferentTexts
+from dpdb.engines.statistics.gathered import DifferentTexts
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 8, 9, 1_000])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isqrt
 
-from dpdb.engines.streams.gathered import FEW, Gathered
+from dpdb.engines.statistics.gathered import FEW, Gathered
 
 
 def test_few_parts_wait() -> None:

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import DpdbError
-from dpdb.plan.plan import Plan
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.sql.statements import Select, statement
+from dpdb.sql.selects.statements import Select, statement
 from tests.engines.conformance.test_engine import shown
 from tests.long.neighbours import Neighbouring, neighbouring
 from tests.long.statements import ASKED

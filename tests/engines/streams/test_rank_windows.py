@@ -11,14 +11,18 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from dpdb.engines.memory.groups import sorted_by_group
-from dpdb.engines.rank_window import RankWindow
-from dpdb.engines.streams import refined_windows
-from dpdb.engines.streams.accumulator import Accumulator
-from dpdb.engines.streams.rank_windows import AllValues, RungCounts
-from dpdb.engines.streams.refined_windows import RefinedWindows, bucket_widths
-from dpdb.plan.expressions import ColumnRef
-from dpdb.plan.statistics import Grid, Ranks
+from dpdb.engines.protocol import RankWindow
+from dpdb.engines.statistics import rank_windows
+from dpdb.engines.statistics.gathered import Accumulator
+from dpdb.engines.statistics.groups import sorted_by_group
+from dpdb.engines.statistics.rank_windows import (
+    AllValues,
+    RefinedWindows,
+    RungCounts,
+    bucket_widths,
+)
+from dpdb.plan.expressions.expressions import ColumnRef
+from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.bracket import Bracket
@@ -99,7 +103,7 @@ def pairs(
 @pytest.fixture(autouse=True)
 def few_buckets() -> Iterator[None]:
     """So that there are several passes."""
-    with mock.patch.object(refined_windows, "BUCKETS", 50):
+    with mock.patch.object(rank_windows, "BUCKETS", 50):
         yield
 
 

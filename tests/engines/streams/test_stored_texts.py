@@ -10,9 +10,9 @@ from unittest import mock
 import pyarrow
 import pytest
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources.arrow_texts import ArrowTexts
-from dpdb.engines.streams import gathered
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.sources.arrow.texts import ArrowTexts
+from dpdb.engines.statistics import gathered
 from dpdb.engines.streams.engine import StreamEngine
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from tests.support.exactly import raw

@@ -15,7 +15,7 @@ from dpdb.lab.risk.adversary import Adversary
 from dpdb.lab.risk.page import NOTICE
 from dpdb.lab.risk.simulation import observe
 from dpdb.lab.risk.worlds import worlds
-from dpdb.plan.query import Function
+from dpdb.plan.logical.query import Function
 
 STUDENTS = Path(__file__).parents[3] / "sample_data" / "students.csv"
 ABSENCE = "SELECT AVG(absence_days) FROM students"

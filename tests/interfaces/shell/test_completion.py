@@ -12,12 +12,12 @@ from dpdb.errors import DpdbError
 from dpdb.interfaces.shell.commands import COMMANDS
 from dpdb.interfaces.shell.completion import ShellCompleter
 from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, NAMED_ARGUMENTS
-from dpdb.policy.reader import policy_for, read_policy
+from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.session.session import Session
-from dpdb.sql.aggregates import AGGREGATE_NAMES
-from dpdb.sql.contribution_bounds import PER_GROUP, PER_ROW
-from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.option_names import OPTIONS, SETTINGS, TERMS
+from dpdb.sql.aggregates.aggregates import AGGREGATE_NAMES
+from dpdb.sql.aggregates.contribution_bounds import PER_GROUP, PER_ROW
+from dpdb.sql.scalars.functions import FUNCTION_NAMES
+from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.noiseless import Noiseless
 
 POLICY = """

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdb import manual
 from dpdb.errors import UsageError
 from dpdb.interfaces.shell.settings import SETTINGS, read_settings
 from dpdb.policy.output_files import xdg_home
@@ -26,6 +27,12 @@ def write(home: dict[str, str], text: str, name: str = "config.toml") -> Path:
 def test_defaults(home: dict[str, str]) -> None:
     settings = read_settings(None, home)
     assert [settings[name] for name in SETTINGS] == ["table", "off", "on", "off", "on", "emacs"]
+
+
+@pytest.mark.parametrize("form", SETTINGS["mode"].values)
+def test_each_format_is_in_the_manual(form: str) -> None:
+    pages = Path(manual.__file__).parent.glob("*.md")
+    assert any(f"`{form}`" in page.read_text(encoding="utf-8") for page in pages)
 
 
 def test_the_later_source_is_the_stronger(home: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ from dpdb.interfaces.shell.settings import ShellSettings
 from dpdb.interfaces.shell.shell import Shell
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Budget, Neighbors
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

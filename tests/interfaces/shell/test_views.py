@@ -22,10 +22,9 @@ from dpdb.interfaces.shell.chart import chart
 from dpdb.interfaces.shell.highlight import DpdbLexer
 from dpdb.interfaces.shell.toolbar import toolbar
 from dpdb.ledger.protocol import Balance, Price
-from dpdb.policy.budget import Budget, Composition
+from dpdb.policy.budget import Budget, Composition, LastingBudget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.lasting import LastingBudget
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.walk import Walk, ladder
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import FREE, Ledger, Price, Receipt
-from dpdb.plan.expressions import ColumnRef, Expr, Literal, compare, conjunction
-from dpdb.plan.regions import Region, region
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, compare, conjunction
+from dpdb.plan.relations.regions import Region, region
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Kind
 from dpdb.privacy.accounting.accountants import accountant

@@ -17,7 +17,7 @@ from dpdb.errors import BudgetExceeded, InvalidOption
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.privacy.accounting.accountants import accountant
 from dpdb.session.session import Session
 from tests.support.brute import tables_in_memory, world

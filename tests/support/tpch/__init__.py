@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 
 HERE = Path(__file__).parent
 SUPPLIERS, PARTS, CUSTOMERS, ORDERS = 25, 40, 90, 900

@@ -13,7 +13,7 @@ from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import DpdbError, error_text
 from dpdb.policy.budget import Budget
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from dpdb.session.session import Session
 from tests.support.command_line import PEOPLE, Make, Run
 from tests.support.hostile import WHERE, check, unsafe

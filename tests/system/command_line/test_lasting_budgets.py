@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.ledger import region_text
-from dpdb.ledger.region_text import RegionText
-from dpdb.plan.regions import Region
+from dpdb.ledger.book import region_text
+from dpdb.ledger.book.region_text import RegionText
+from dpdb.plan.relations.regions import Region
 from dpdb.policy.catalog import Table
 from tests.support.command_line import Make, Run
 from tests.support.terminal import Terminal

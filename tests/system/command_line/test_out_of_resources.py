@@ -14,10 +14,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from dpdb.engines.memory.engine import MemoryEngine
-from dpdb.engines.sources.record_columns import RecordColumns
+from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.sources.cells.builders import RecordColumns
 from dpdb.errors import LedgerError
-from dpdb.ledger.book import Book
+from dpdb.ledger.book.book import Book
 from tests.support.command_line import Make, Run
 
 ROWS = "x\n1\n2\n3\n"

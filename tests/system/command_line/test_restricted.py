@@ -15,7 +15,7 @@ from dpdb.interfaces.cli.batch import Batch
 from dpdb.interfaces.shell import progress
 from dpdb.interfaces.shell.prompt import completer_of
 from dpdb.interfaces.shell.settings import ShellSettings
-from dpdb.policy.reader import policy_for
+from dpdb.policy.reading.reader import policy_for
 from tests.support.command_line import COUNT, Run
 from tests.support.terminal import Terminal
 

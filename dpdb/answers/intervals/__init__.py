@@ -1,0 +1,1 @@
+"""Confidence intervals of noisy values, from the tails of their noise."""

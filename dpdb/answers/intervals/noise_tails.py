@@ -1,0 +1,192 @@
+"""How far a weighted sum of independent noises lies from zero, and how often.
+
+Whole noise is at most continuous noise and one more, in the stochastic order: P(x >= z) <=
+P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r for r = exp(-1/scale), of
+Gaussian noise it is [CKS20] Proposition 25. So whoever compares a weighted sum of whole noises with
+the tails here takes off the weights first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, reduce
+from statistics import NormalDist
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dpdb.answers.intervals import single_numbers
+from dpdb.plan.physical.moments import Combination
+from dpdb.plan.physical.plan import Plan
+from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
+from dpdb.records import dataclass
+
+Real = Any
+"""Single numbers or arrays of them; formulas take `functions`, a module, of either kind."""
+
+TINY = 1e-30
+"""Stands for the scale 0 in formulas that divide by a scale."""
+_APART, _APART_OF_TWO = 1e-4, 1e-9
+"""The relative distances to which three and two scales are moved apart.
+
+The tail of three keeps eight digits.
+"""
+_STEPS, _END = 2**14, 100.0
+"""The points of an integral over frequencies, and where it ends, in 1 / the largest scale."""
+
+
+@dataclass(frozen=True)
+class SumOfNoises:
+    """Independent noises of one kind that are weighed and added, and how often they may fail."""
+
+    kind: type[Laplace | Gaussian]
+    scales: tuple[float, ...]
+    confidence: float
+
+    def room(self, distance: Real, weights: Sequence[Real], functions: ModuleType) -> Real:
+        """About by how much `distance` could grow and still be noise alone; negative: it is not.
+
+        It is negative exactly where noise with these weights is as far from zero as `distance`
+        with a probability below 1 - confidence.
+        """
+        scales = [weight * scale for weight, scale in zip(weights, self.scales, strict=True)]
+        if self.kind is Laplace:
+            largest = reduce(functions.maximum, scales)
+            tail = _log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
+            past = functions.minimum(distance, 0.0)
+            return largest * (tail - self._log_failure) - past
+        deviation = functions.sqrt(sum(scale * scale for scale in scales))
+        return self._deviations * deviation - distance
+
+    @cached_property
+    def _log_failure(self) -> float:
+        """The logarithm of the probability with which the noise may be farther."""
+        return math.log(1 - self.confidence)
+
+    @cached_property
+    def _deviations(self) -> float:
+        """The number of standard deviations within which normal noise stays."""
+        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+
+
+def laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType = np) -> Real:
+    """P(|X₁ + … + X_d| > distance) for independent Laplace noises, of up to three scales."""
+    return functions.exp(_log_laplace_tail(distance, scales, functions))
+
+
+def _log_laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
+    """The logarithm of that probability, which stays finite where the probability is too small."""
+    match scales:
+        case [only]:
+            return -distance / functions.maximum(only, TINY)
+        case [first, second]:
+            return _of_two(distance, first, second, functions)
+        case [_, _, _]:
+            return _of_three(distance, scales, functions)
+    raise ValueError("only sums of up to three noises have a formula")
+
+
+def _of_two(distance: Real, first: Real, second: Real, functions: ModuleType) -> Real:
+    """The logarithm for two scales a > b: ln((a²·e^(-d/a) - b²·e^(-d/b)) / (a² - b²)).
+
+    [KKP01] section 2.3. With q = ln(b²/a²) it is ln((e^(q - d/b + d/a) - 1) / (e^q - 1)) - d/a, in
+    which no digits cancel.
+    """
+    maximum, expm1 = functions.maximum, functions.expm1
+    high = maximum(maximum(first, second), TINY)
+    low = maximum(functions.minimum(first, second), _APART_OF_TWO * high)
+    gap = 1 - low / maximum(high, low * (1 + _APART_OF_TWO))
+    reach = distance / high
+    ratio = 2 * functions.log1p(-gap)
+    more = expm1(ratio - reach * gap / (1 - gap)) / expm1(ratio)
+    return functions.log(maximum(more, 1.0)) - reach
+
+
+def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
+    """The logarithm of Σ bᵢ⁴ / Π(bᵢ² - bⱼ²) · e^(-d/bᵢ), by partial fractions.
+
+    The Laplace distribution of scale b has the characteristic function 1/(1 + b²t²), and products
+    of these are sums of such with the weights above. Scales that are nearly the same are moved
+    apart, the larger ones upwards: that makes the sum larger, in the stochastic order.
+    """
+    maximum, minimum, exp = functions.maximum, functions.minimum, functions.exp
+    one, other, third = scales
+    less, more = minimum(one, other), maximum(one, other)
+    low, middle = minimum(less, third), maximum(less, minimum(more, third))
+    high = maximum(maximum(more, third), TINY)
+    # Far smaller scales make no difference, and their squares would be lost.
+    low = maximum(low, 1e-7 * high)
+    middle = maximum(middle, low * (1 + _APART))
+    high = maximum(high, middle * (1 + _APART))
+    b, c, reach = middle / high, low / high, distance / high
+    bb, cc = b * b, c * c
+    tail = 1 / ((1 - bb) * (1 - cc))
+    tail = tail - bb * bb / ((1 - bb) * (bb - cc)) * exp(reach - reach / b)
+    tail = tail + cc * cc / ((1 - cc) * (bb - cc)) * exp(reach - reach / c)
+    # One of the noises alone is as far from zero with probability e^-reach.
+    return minimum(functions.log(maximum(tail, 1.0)) - reach, 0.0)
+
+
+def margin_of(combination: Combination, plan: Plan, confidence: float) -> float:
+    """A z that the noise in a combination exceeds with probability at most 1 - confidence."""
+    mechanisms, weights = [], list[float]()
+    for (release, _), weight in combination.weights:
+        drawn = plan.releases[release]
+        mechanism = drawn.mechanism
+        if isinstance(mechanism, Threshold):
+            mechanism = mechanism.noise
+        assert isinstance(mechanism, Laplace | Gaussian)
+        mechanisms += [mechanism] * drawn.terms
+        weights += [float(weight)] * drawn.terms
+    return margin(tuple(weights), tuple(mechanisms), confidence)
+
+
+@lru_cache(maxsize=256)
+def margin(
+    weights: tuple[float, ...], mechanisms: tuple[Laplace | Gaussian, ...], confidence: float
+) -> float:
+    """A z that |Σ weight · noise| exceeds with probability at most 1 - confidence."""
+    if len(set(map(abs, weights))) == len(set(mechanisms)) == 1:
+        return abs(weights[0]) * mechanisms[0].quantile(confidence, len(weights))
+    scales = [abs(w) * float(m.scale) for w, m in zip(weights, mechanisms, strict=True)]
+    most = max(scales)
+    if not most:
+        return 0.0
+    whole = sum(map(abs, weights))
+    if isinstance(mechanisms[0], Gaussian):
+        return whole + NormalDist().inv_cdf((1 + confidence) / 2) * float(np.hypot.reduce(scales))
+    # P(|Σ x| > z) <= 2·(4/3)^d·exp(-z / 2b) for d noises of scales up to b (Chernoff's bound).
+    low, high = 0.0, 2 * most * (math.log(2 / (1 - confidence)) + len(scales) * math.log(4 / 3))
+    tail = _laplace_tail_of_any(scales)
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) > 1 - confidence else (low, middle)
+    return whole + high
+
+
+def _laplace_tail_of_any(scales: Sequence[float]) -> Callable[[float], float]:
+    """P(|X₁ + … + X_d| > distance) for any number of scales, some of which may be equal.
+
+    From three on it is 1 - (2/π)·∫ sin(td)/t · Π 1/(1 + bᵢ²t²) dt over t > 0, the inversion of a
+    characteristic function ([GP51]), by Simpson's rule up to t = _END. The rest of the integral is
+    at most 2/d times what falls there, 1/t · Π 1/(1 + bᵢ²t²), and is added.
+    """
+    if len(scales) < 3:
+        return lambda distance: laplace_tail(distance, scales, single_numbers)
+    most = max(scales)
+    t = np.linspace(0, _END, _STEPS + 1)
+    weights = np.where(np.arange(_STEPS + 1) % 2, 4.0, 2.0) * (_END / _STEPS / 3)
+    weights[[0, -1]] /= 2
+    for scale in scales:
+        weights = weights / (1 + (scale / most * t) ** 2)
+    rest = 4 / np.pi / _END / math.prod(1 + (scale / most * _END) ** 2 for scale in scales)
+
+    def tail(distance: float) -> float:
+        reach = distance / most
+        up_to_end = 2 / np.pi * reach * (np.sinc(t * reach / np.pi) * weights).sum()
+        return float(1 - up_to_end + rest / reach)
+
+    return tail

@@ -1,0 +1,242 @@
+"""Notes on accuracy: what intervals hold for, and what was spent to keep an error.
+
+They follow from the plan, the options and the noisy intervals, never from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from dpdb.answers.notes.release_reports import atom_sums, has_margin, release_labels
+from dpdb.answers.record import CellColumn
+from dpdb.answers.suggested_bounds import declared_range
+from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of, conjunction, slots
+from dpdb.plan.logical.derived_columns import has_intervals
+from dpdb.plan.logical.found_keys import are_sought
+from dpdb.plan.logical.query import Options
+from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.ranges.ranges import narrow
+from dpdb.plan.ranges.statistics import JointRanks, Ranks
+from dpdb.plan.relations.contradictions import hint
+from dpdb.policy.catalog import Column, Kind
+from dpdb.policy.names import written
+from dpdb.policy.numbers import decimal
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms import Smooth
+from dpdb.privacy.walk import Walk
+
+DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
+SURE = f"{100 * CONFIDENCE:.0f} % sure"
+"""How sure the intervals are."""
+
+
+def interval_notes(planned: Plan) -> tuple[str, ...]:
+    """Notes that say which values have no interval, and for how many groups the others hold."""
+    if planned.derived is not None:
+        shown = planned.subplans if has_intervals(planned.derived) else ()
+        below = (interval_notes(subplan) for subplan in shown)
+        return tuple(dict.fromkeys(note for notes in below for note in notes))
+    notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
+    brackets = (each.release for each in releases if isinstance(each.release.mechanism, Bracket))
+    bracketed: set[object] = set().union(*map(_keys, brackets))
+    for each in releases:
+        if isinstance(each.release.mechanism, Walk):
+            notes += _walk_notes(each)
+        elif not has_margin(each.release) and not _keys(each.release) <= bracketed:
+            why = "has no interval: how near it is depends on the rows"
+            notes.append(f"{each.column} {_way(each.release)}, and {why}")
+    with_interval = any(has_margin(each.release) for each in releases)
+    if planned.competing_rows > 1 and with_interval:
+        number = planned.competing_rows
+        why = "as noise decides which are shown"
+        if are_sought(planned.found):
+            why += "; it is smaller where there are fewer"
+        notes.append(f"± holds for all {number} groups at once, {why}")
+    return tuple(dict.fromkeys(notes))
+
+
+def _keys(release: Release) -> set[object]:
+    """The statistics that a bracket around the release would have: one for each quantile."""
+    statistic = release.statistic
+    match statistic:
+        case JointRanks(fractions=fractions):
+            return {replace(statistic.alone, fraction=fraction) for fraction in fractions}
+    return {statistic}
+
+
+def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on how accurate an answer will be."""
+    errors = planned_error_notes(options, planned)
+    notes = errors + interval_notes(planned) + _atom_notes(planned) + _parallel_notes(planned)
+    return notes if planned.derived is None else (*notes, *_derived_notes(planned))
+
+
+def _derived_notes(planned: Plan) -> Iterator[str]:
+    """EXPLAIN's notes on a SELECT over answers: which these are, and what the rest costs."""
+    if len(planned.subplans) > 1:
+        groups = "; ".join(map(_groups, planned.subplans))
+        yield f"{len(planned.subplans)} answers share ε: {groups}"
+    yield DERIVED_NOTE
+
+
+def _groups(planned: Plan) -> str:
+    """What the rows of an answer are about."""
+    names = dict.fromkeys(name for key in planned.keys for name in columns_of(key))
+    return f"by {', '.join(names)}" if names else "in all"
+
+
+def _atom_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
+    return tuple(
+        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
+        f"± {each.margin:.0f}, {SURE}"
+        for plan in planned.every_plan
+        for index in range(len(plan.releases))
+        for each in atom_sums(plan, index)
+    )
+
+
+def _parallel_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on releases over filters that exclude each other: their ε is spent once."""
+    notes = []
+    for plan in planned.every_plan:
+        for family in plan.parallel:
+            releases = {index for part in family for index in part}
+            shown = [each.label for each in plan.outputs if releases & plan.released_for(each)]
+            labels = ", ".join(dict.fromkeys(shown))
+            notes.append(
+                f"{labels}: no row passes two of the filters, so the same epsilon serves all"
+            )
+    return tuple(notes)
+
+
+def _way(release: Release) -> str:
+    """How the release without a margin makes its value: a phrase to follow the column's name."""
+    if isinstance(release.mechanism, Smooth):
+        return "has noise of a size that is secret"
+    ways = {"mode": "frequency", "weighted_mode": "weight"}
+    return f"is chosen by {ways.get(release.aggregate, 'rank')}"
+
+
+def _walk_notes(shown: _Shown) -> Iterator[str]:
+    """What a MIN or MAX found by a walk tells, and what to ask instead."""
+    statistic, walk = shown.release.statistic, shown.release.mechanism
+    assert isinstance(statistic, Ranks)
+    assert isinstance(walk, Walk)
+    greatest = bool(statistic.fraction)
+    most = walk.rows_above(at_once(CONFIDENCE, shown.competing_rows), len(statistic.rungs))
+    name, side, end, tail = (
+        ("MAX", "above", "lower", "0.99") if greatest else ("MIN", "below", "upper", "0.01")
+    )
+    yield (
+        f"{shown.column}: at most {most} rows are {side} the {name} ({SURE}), as one row far from "
+        f"all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
+    )
+    few = walk.rows_needed(len(statistic.rungs))
+    yield f"{shown.column}: of fewer than about {few} rows the {name} is near the {end} bound"
+    match statistic.argument:
+        case (
+            Cast(
+                operand=ColumnRef(column=Column(guessed=True, bounds=None) as column),
+                kind=Kind.NUMBER,
+            ) as number
+        ) if number not in narrow(conjunction(shown.where, statistic.where), {}):
+            called = written(column.called)
+            yield (
+                f"{shown.column}: {called} is read as a number; of dates ask for "
+                f"{name}(CAST({called} AS DATE))"
+            )
+
+
+class _Shown(NamedTuple):
+    """A release from which a column of the answer is computed."""
+
+    release: Release
+    column: str
+    """The column that reports name for it."""
+    competing_rows: int
+    where: Expr | None
+
+
+def _shown_releases(planned: Plan) -> Iterator[_Shown]:
+    """The releases from which the answer's columns are computed."""
+    labels = release_labels(planned)
+    for output in planned.outputs:
+        for index in sorted(planned.released_for(output)):
+            release = planned.releases[index]
+            yield _Shown(release, labels[index], planned.competing_rows, planned.where)
+        for index in sorted(slots(output.expression, "subquery")):
+            yield from _shown_releases(planned.subplans[index])
+
+
+def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tuple[str, ...]:
+    """A note for each column with an interval as wide as the column's bounds.
+
+    That of a quantile is a draw of its own, so that it does not say that the value is only noise:
+    how near that is depends on the number of rows, which is not known.
+    """
+    notes = []
+    for name, column in zip(names, columns, strict=True):
+        several, accuracy = len(column.cells) > 1, column.accuracy
+        if number := sum(column.only_noise or ()):
+            part = f" in {number} of {len(column.cells)} rows" if several else ""
+            notes.append(f"{name} is only noise{part}: ± is as wide as its bounds allow")
+        if number := sum((accuracy and accuracy.unknown) or ()):
+            part = f" in {number} of {len(column.cells)} rows" if several else ""
+            notes.append(f"± of {name} is unknown{part}: as wide as its bounds")
+    return tuple(notes)
+
+
+def _obstacle_notes(planned: Plan) -> Iterator[str]:
+    """A note for each filter that no row can pass, with the declaration that rules rows out."""
+    columns = {
+        conjunction(planned.where, estimate.aggregate.where): estimate.obstacle.column
+        for estimate in planned.estimates
+        if estimate.obstacle is not None
+    }
+    for condition, column in columns.items():
+        why = "" if column is None else f" on {column.called}{declared_range(column)}"
+        slip = None if column is None or condition is None else hint(column, condition)
+        maybe = "" if slip is None else f"; {slip}"
+        yield f"no row can pass the filter{why}: that is known, and costs nothing{maybe}"
+    for subplan in planned.subplans:
+        yield from _obstacle_notes(subplan)
+
+
+def error_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """The ε that the option `error` takes; no note without that option."""
+    if options.error is None or planned.settled:
+        return ()
+    return (
+        f"ε {decimal(planned.loss.epsilon)} is the least that keeps the noise within "
+        f"±{decimal(options.error)}, {_sure(options)}",
+    )
+
+
+def planned_error_notes(options: Options, planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on the options `error` and `relative_error`: what they will take."""
+    if options.relative_error is None or planned.settled:
+        return error_notes(options, planned)
+    return (f"at most: ε is spent in steps, until the noise is within {_part(options)}",)
+
+
+def relative_error_notes(options: Options, planned: Plan, *, reached: bool) -> tuple[str, ...]:
+    """Whether the last step `planned` reached the relative error, and how private its price is."""
+    spent = decimal(planned.loss.epsilon)
+    within = f"at ε {spent} the noise is within {_part(options)}"
+    missed = f"ε {spent} was not enough for noise within {_part(options)}"
+    return (
+        within if reached else missed,
+        "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else",
+    )
+
+
+def _part(options: Options) -> str:
+    assert options.relative_error is not None
+    return f"{100 * float(options.relative_error):.4g} % of the answer, {_sure(options)}"
+
+
+def _sure(options: Options) -> str:
+    return f"{100 * float(options.confidence or CONFIDENCE):.10g} % sure"

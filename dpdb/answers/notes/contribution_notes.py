@@ -1,0 +1,144 @@
+"""Notes on bounding and on keys.
+
+The plan decides which rows are left out before the noise, which values are clamped, and which
+found keys are shown. How many rows or values that meets is private, and not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpdb.answers.notes.release_reports import aggregate_label, has_margin
+from dpdb.answers.suggested_bounds import plain_value
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, children
+from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
+from dpdb.plan.relations.relations import Source
+from dpdb.plan.work.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
+from dpdb.policy.catalog import Column, Table
+from dpdb.privacy.thresholding import Threshold
+
+NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
+"""The last of the notes, where an interval may be shown."""
+
+
+def bounding_notes(planned: Plan) -> tuple[str, ...]:
+    """A note for each cap on a unit's rows, and for each column whose values are clamped.
+
+    So is there one for each aggregate of what units come to.
+    """
+    plans = list(planned.every_plan)
+    totals = [note for each in plans for note in _of_units(each)]
+    caps = [_cap(each.table) for each in plans if _is_capped(each.table)]
+    clamps = [
+        _clamp(column)
+        for each in plans
+        for release in each.releases
+        for part in release.parts
+        for clamped in [
+            part.statistic.weight if isinstance(part.statistic, Tally) else part.statistic
+        ]
+        if isinstance(clamped, Total | Ranks | Distinct)
+        for column in _bounded(clamped.argument)
+    ]
+    notes = dict.fromkeys([*caps, *totals, *clamps])
+    shown = any(has_margin(release) for each in plans for release in each.releases)
+    return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
+
+
+def _is_capped(table: Source) -> bool:
+    """Whether a unit can have more rows than count: not if its rows have a key that is the unit."""
+    if isinstance(table, PerUnit):
+        return table.rows_held > table.rows_per_unit
+    return table.unit is not None and not (isinstance(table, Table) and table.key == (table.unit,))
+
+
+def _cap(table: Source) -> str:
+    rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
+    within = ""
+    if table.groups_per_unit is not None:
+        groups = "1 group" if table.groups_per_unit == 1 else f"{table.groups_per_unit} groups"
+        within = f" in at most {groups}"
+    return f"at most {rows} per {table.unit_in_words}{within}, chosen by a keyed hash"
+
+
+def _of_units(planned: Plan) -> Iterator[str]:
+    """A note for each aggregate of what the rows of units come to."""
+    for index, estimate in enumerate(planned.estimates):
+        value = single_value(estimate.aggregate.argument)
+        if isinstance(value, UnitValue) and estimate.obstacle is None:
+            unit = planned.table.unit_in_words
+            what = (
+                f"the mean of each {unit}" if value.function == "avg" else f"what each {unit} adds"
+            )
+            where = " in a group" if planned.keys else ""
+            yield f"{aggregate_label(planned, index)}: {what}{where} is clamped to {_ends(value)}"
+
+
+def _bounded(expression: Expr) -> Iterator[Column]:
+    """The columns that an expression reads and that have bounds."""
+    match expression:
+        case ColumnRef(column=SingleValue(argument=argument)):
+            if argument is not None:
+                yield from _bounded(argument)
+            return
+        case ColumnRef(column=Column(values=None, bounds=(_, _)) as column):
+            yield column
+    for child in children(expression):
+        yield from _bounded(child)
+
+
+def _clamp(column: Column) -> str:
+    return f"{column.called}: values are clamped to {_ends(column)}"
+
+
+def _ends(column: Column) -> str:
+    """The bounds of a column, as they are written."""
+    assert column.bounds is not None
+    low, high = (plain_value(bound, column.kind) for bound in column.bounds)
+    return f"{low} … {high}"
+
+
+def work_notes(planned: Plan) -> Iterator[str]:
+    """Notes on the work that the rows of one unit can add, where it is more than a little."""
+    work, unit = planned.work, planned.work.unit
+    if work.largest is not None and work.largest.made > FEW_ROWS:
+        yield f"one {unit} can have {work.largest.made} rows in {work.largest.name}"
+    if work.dearest is not None and work.seconds > LITTLE_TIME:
+        yield (
+            f"the rows of one {unit} can take {milliseconds(work.seconds)} ms,"
+            f" {milliseconds(work.dearest.seconds)} of them in {work.dearest.name}"
+        )
+
+
+def key_notes(planned: Plan) -> tuple[str, ...]:
+    """Notes on keys that were found in the data, and on an answer of declared ones alone."""
+    if planned.keys and not planned.estimates and planned.found is None:
+        return ("these are the keys that the policy declares, whether rows have them or not",)
+    return tuple(dict.fromkeys(note for each in planned.every_plan for note in _notes(each)))
+
+
+def _notes(planned: Plan) -> Iterator[str]:
+    """The notes on the keys of a plan, without its subqueries."""
+    for index, release in enumerate(planned.releases):
+        if not isinstance(release.statistic, KeyUnits):
+            continue
+        assert isinstance(release.mechanism, Threshold)
+        least, sure = release.mechanism.shown_from, release.mechanism.surely_from
+        yield (
+            f"shown are keys with about {least} or more {units(planned.table)}, "
+            f"and all with {sure} or more"
+        )
+        columns = [each.label for each in planned.outputs if index in planned.released_for(each)]
+        if columns:
+            yield (
+                f"± of {', '.join(columns)} holds for the keys that are shown; it is wide near "
+                f"{least}, where keys are shown that noise was above zero for"
+            )
+
+
+def units(table: Source) -> str:
+    """What is counted of each key: rows, or units by the name of their column."""
+    return "rows" if table.unit is None else f"different {table.unit_in_words}"

@@ -1,0 +1,211 @@
+"""Reports of the releases of a plan: they follow from the plan, never from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count
+
+from dpdb.answers.record import Origin, ReleaseReport
+from dpdb.plan.expressions.expressions import Slot, interval_ends, slots
+from dpdb.plan.logical.query import Function, Output
+from dpdb.plan.physical.moments import Estimate
+from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.ranges.statistics import Histogram, JointRanks, Part
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
+from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.walk import Walk
+from dpdb.records import dataclass
+
+_FEW = 4
+"""How many columns of one release are named."""
+
+
+def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
+    """A report for each part of each release of a plan and of its subqueries, subqueries first.
+
+    The parts of one release have the same group number, and the ε of the group.
+    """
+    groups = count(1)
+    return tuple(report for each in planned.every_plan for report in _own_reports(each, groups))
+
+
+def own_reports(planned: Plan) -> tuple[ReleaseReport, ...]:
+    """A report for each part of each release of a plan, without its subqueries."""
+    return tuple(_own_reports(planned, count(1)))
+
+
+def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport]:
+    """The reports of the plan's own releases, each of which has the next group number."""
+    labels = release_labels(planned)
+    sources = dict(enumerate(group.source for group in planned.remembered for _ in group.releases))
+    for index, release in enumerate(planned.releases):
+        label, group = labels.get(index, release.aggregate), next(groups)
+        for part in release.parts:
+            report = _report(release, part, label, group, planned.competing_rows)
+            recalled = index in sources
+            yield replace(report, recalled=True, source=sources[index]) if recalled else report
+
+
+def release_labels(planned: Plan) -> dict[int, str]:
+    """For each release the label of the first column that needs it; or those of several."""
+    labels: dict[int, list[str]] = {}
+    for output in planned.outputs:
+        for index in planned.released_for(output):
+            labels.setdefault(index, []).append(output.label)
+    several = {
+        index for index, release in enumerate(planned.releases)
+        if isinstance(release.statistic, Histogram | JointRanks)
+    }  # fmt: skip
+    return {index: _joined(own) if index in several else own[0] for index, own in labels.items()}
+
+
+def _joined(labels: list[str]) -> str:
+    """The labels of columns as one: all of a few, and of many the first and their number."""
+    if len(labels) <= _FEW:
+        return ", ".join(labels)
+    return f"{labels[0]} and {len(labels) - 1} more"
+
+
+@dataclass(frozen=True)
+class AtomSum:
+    """A count as a sum of the atoms of a histogram."""
+
+    label: str
+    atoms: tuple[int, ...]
+    """The places of the atoms that it adds up."""
+    all_atoms: int
+    margin: float
+    """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
+
+
+def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
+    """The counts that add up atoms of a release of a plan."""
+    for index, estimate in enumerate(planned.estimates):
+        if estimate.atoms is None or estimate.releases != (release,):
+            continue
+        drawn = planned.releases[release]
+        assert isinstance(drawn.mechanism, Laplace | Gaussian)
+        assert isinstance(drawn.statistic, Histogram)
+        confidence = at_once(CONFIDENCE, planned.competing_rows)
+        margin = drawn.mechanism.quantile(confidence, len(estimate.atoms))
+        label = aggregate_label(planned, index)
+        yield AtomSum(label, estimate.atoms, len(drawn.statistic.atoms), margin)
+
+
+def promised_error(planned: Plan, output: Output) -> float | None:
+    """With probability CONFIDENCE the noise of a column is within ± this much.
+
+    None where it is not a COUNT or SUM, so that how noisy it is depends on the rows.
+    """
+    expression = output.expression
+    if not (isinstance(expression, Slot) and expression.role == "aggregate"):
+        return None
+    from dpdb.answers.intervals.noise_tails import margin_of  # noqa: PLC0415 (numpy)
+
+    estimate = planned.estimates[expression.index]
+    combination = estimate.combination
+    if combination is None or not estimate.releases:
+        return None
+    confidence = at_once(CONFIDENCE, planned.competing_rows)
+    return margin_of(combination, planned, confidence) * float(_unit(estimate))
+
+
+def _unit(estimate: Estimate) -> Fraction:
+    """The size of one step of a COUNT or SUM, in the analyst's units."""
+    grid = estimate.moments.grid if estimate.aggregate.function is Function.SUM else None
+    return Fraction(1) if grid is None else grid.step
+
+
+EXACT = "exact"
+"""The mechanism that is reported where teaching mode has switched privacy off: none."""
+LOCAL = "local laplace"
+"""Laplace noise of local sensitivity, in teaching mode."""
+
+
+def unprotected_reports(planned: Plan, epsilon: Fraction | None) -> tuple[ReleaseReport, ...]:
+    """A report for each aggregate of a plan and of its subqueries that teaching mode answers.
+
+    `epsilon` is divided among them for noise of local sensitivity; None gives exact answers.
+    """
+    mechanism, share = (EXACT, Fraction(0)) if epsilon is None else (LOCAL, epsilon)
+    return tuple(
+        ReleaseReport(label, name, mechanism, None, None, share / planned.aggregates)
+        for label, name in _aggregates(planned)
+    )
+
+
+def _aggregates(planned: Plan) -> Iterator[tuple[str, str]]:
+    """The label and the name of each aggregate, subqueries first."""
+    for each in planned.every_plan:
+        for index, estimate in enumerate(each.estimates):
+            yield aggregate_label(each, index), estimate.aggregate.function.value
+
+
+def aggregate_label(planned: Plan, index: int) -> str:
+    """The label of the first column that is the aggregate; otherwise the aggregate's name."""
+    aggregate = planned.estimates[index].aggregate
+    slot = Slot("aggregate", index, aggregate.kind)
+    labels = [output.label for output in planned.outputs if output.expression == slot]
+    return labels[0] if labels else aggregate.function.upper()
+
+
+def has_margin(release: Release) -> bool:
+    """Whether it is known how far the noise of a release goes."""
+    return isinstance(release.mechanism, Laplace | Gaussian | Threshold)
+
+
+def _report(
+    release: Release, part: Part, label: str, group: int, competing_rows: int
+) -> ReleaseReport:
+    """The report of one part of a release; that of a selection is about its score."""
+    mechanism = release.mechanism
+    loss = mechanism.loss
+    sensitivity = scale = margin = None
+    match mechanism:
+        case Laplace() | Gaussian():
+            sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
+            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
+            margin *= float(part.unit)
+        case Threshold(noise=noise):
+            sensitivity, scale = Fraction(mechanism.sensitivity), mechanism.scale
+            margin = noise.quantile(at_once(CONFIDENCE, competing_rows))
+        case Walk():
+            sensitivity = Fraction(mechanism.sensitivity)
+        case Exponential() | Bracket() | Halves():
+            sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
+    return ReleaseReport(
+        column=label,
+        aggregate=part.name,
+        mechanism=mechanism.name,
+        sensitivity=sensitivity,
+        scale=scale,
+        epsilon=loss.epsilon,
+        delta=loss.delta,
+        margin=margin,
+        competing_rows=competing_rows,
+        group=group,
+    )
+
+
+def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
+    """Where the columns of an answer come from; without noise, all aggregates are exact."""
+    if planned.derived is not None:
+        computed = Origin.NOISY if noisy else Origin.EXACT
+        return tuple(
+            computed if planned.has_noise(each) else Origin.KEY for each in planned.outputs
+        )
+    return tuple(
+        Origin.KEY if not _measures(output) or interval_ends(output.expression)
+        else Origin.NOISY if noisy and planned.has_noise(output)
+        else Origin.EXACT
+        for output in planned.outputs
+    )  # fmt: skip
+
+
+def _measures(output: Output) -> bool:
+    """Whether an output has an aggregate or a subquery in it, rather than keys alone."""
+    return any(slots(output.expression, role) for role in ("aggregate", "subquery"))

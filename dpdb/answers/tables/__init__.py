@@ -1,0 +1,1 @@
+"""Tables of noisy answers: rows, groups, windows and joins over them, all post-processing."""

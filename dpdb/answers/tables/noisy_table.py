@@ -1,0 +1,173 @@
+"""The rows of an answer as vectors, for what is computed from them, and as the cells shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpdb.answers.record import Cell, CellAccuracy, CellColumn, Detail
+from dpdb.plan.logical.query import Ordering
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import CALENDAR
+from dpdb.policy.timestamps import TIMESTAMPS, iso_text
+from dpdb.records import dataclass
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, either
+
+RowIndices = npt.NDArray[np.intp]
+"""The indices of rows, in the order of an answer."""
+Ends = tuple[Vector, Vector]
+"""The lower and the upper ends of intervals."""
+
+
+class Accuracy(NamedTuple):
+    """How accurate the values of a column are."""
+
+    ends: Ends
+    only_noise: Bools | None = None
+    """For each row, whether its interval is as wide as its bounds; None where none can be."""
+    unknown: Bools | None = None
+    """For each row of a quantile, whether its interval is as wide as its bounds.
+
+    That width is a draw of its own, and the value may be good: none is said to be only noise.
+    """
+
+    def take(self, rows: RowIndices) -> Accuracy:
+        """The same in these rows."""
+        low, high = (end.take(rows) for end in self.ends)
+        flags = (None if each is None else each[rows] for each in (self.only_noise, self.unknown))
+        return Accuracy((low, high), *flags)
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyColumn:
+    """One column of an answer: a value for each row, or a constant for all."""
+
+    values: AnyVector
+    kind: Kind
+    accuracy_detail: Detail[Accuracy | None] = Detail.of(None)
+
+    @property
+    def accuracy(self) -> Accuracy | None:
+        """How accurate the values are; None without intervals."""
+        return self.accuracy_detail.value
+
+    def take(self, rows: RowIndices) -> NoisyColumn:
+        """The column in these rows."""
+
+        def accuracy() -> Accuracy | None:
+            return None if self.accuracy is None else self.accuracy.take(rows)
+
+        return NoisyColumn(self.values.take(rows), self.kind, Detail(accuracy))
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyTable:
+    """The rows of an answer."""
+
+    columns: tuple[NoisyColumn, ...]
+    rows: int
+
+    def take(self, rows: RowIndices) -> NoisyTable:
+        """These rows, in their order."""
+        return NoisyTable(tuple(column.take(rows) for column in self.columns), len(rows))
+
+    def cells(self, *, unrounded: bool = False) -> tuple[CellColumn, ...]:
+        """What is shown of it; `unrounded` in teaching mode, where counts may have fractions."""
+        return tuple(self._shown(column, unrounded=unrounded) for column in self.columns)
+
+    def _shown(self, column: NoisyColumn, *, unrounded: bool) -> CellColumn:
+        values = shown(column.values, column.kind)
+        if unrounded:
+            return CellColumn(_unrounded(values, column.kind, self.rows))
+
+        def accuracy() -> CellAccuracy | None:
+            return None if column.accuracy is None else self._accuracy(column.accuracy, column.kind)
+
+        return CellColumn(_cells(values, column.kind, self.rows), Detail(accuracy))
+
+    def _accuracy(self, accuracy: Accuracy, kind: Kind) -> CellAccuracy:
+        low, high = (_cells(shown(end, kind), kind, self.rows) for end in accuracy.ends)
+        flags = (
+            None if each is None else tuple(each.tolist())
+            for each in (accuracy.only_noise, accuracy.unknown)
+        )  # fmt: skip
+        return CellAccuracy((low, high), *flags)
+
+
+def spread(values: Array | None, rows: int) -> Array:
+    """One value for each row, also of a constant; False for None."""
+    if values is None:
+        return np.zeros(rows, dtype=np.bool_)
+    return values if len(values) == rows else np.broadcast_to(values, rows)
+
+
+def shown(vector: AnyVector, kind: Kind) -> AnyVector:
+    """The vector as it is shown: dates are whole days, timestamps whole microseconds.
+
+    They are NULL where there is no such date or timestamp.
+    """
+    if not kind.temporal or isinstance(vector, TextVector):
+        return vector
+    first, last = CALENDAR if kind is Kind.DATE else TIMESTAMPS
+    whole = np.rint(vector.values)
+    outside = ~((whole >= first) & (whole <= last))
+    return Vector(np.where(outside, 0.0, whole), either(vector.null, outside))
+
+
+def in_order(order: Sequence[Ordering], frame: Frame, rows: RowIndices, number: int) -> RowIndices:
+    """The rows as ORDER BY sorts them, of `number` in the frame: by its last term first."""
+    for ordering in reversed(order):
+        expression = ordering.expression
+        values = shown(evaluate(expression, frame), expression.kind)
+        null, places = (spread(each, number)[rows] for each in (values.null, rank_values(values)))
+        known, places = rows[~null], places[~null]
+        known = known[np.argsort(-places if ordering.descending else places, kind="stable")]
+        rows = np.concatenate([rows[null], known] if ordering.nulls_first else [known, rows[null]])
+    return rows
+
+
+def rank_values(values: AnyVector) -> Array:
+    """Doubles in the order of the values, and equal where these are."""
+    if isinstance(values, Vector):
+        return values.values.astype(np.float64)
+    _, order = np.unique(np.array([*values.dictionary, ""], dtype=object), return_inverse=True)
+    return order[values.codes].astype(np.float64)
+
+
+def _cells(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
+    """The vector's values as plain Python values, None for NULL."""
+    if isinstance(vector, TextVector):
+        texts = [*vector.dictionary, None]
+        return tuple(texts[code] for code in spread(vector.codes, rows).tolist())
+    values, null = spread(vector.values, rows), spread(vector.null, rows)
+    match kind:
+        case Kind.DATE | Kind.TIMESTAMP:
+            different, places = np.unique(values, return_inverse=True)
+            texts = [iso_text(int(value), kind) for value in different.tolist()]
+            cells: list[Cell] = [texts[place] for place in places.tolist()]
+        case Kind.INTEGER:
+            cells = _integers(values)
+        case _:
+            cells = values.tolist()
+    if null.any():
+        return tuple(None if no else cell for cell, no in zip(cells, null.tolist(), strict=True))
+    return tuple(cells)
+
+
+def _unrounded(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
+    """The same for teaching mode: whole numbers as such, and noisy counts with their fractions."""
+    if kind is not Kind.INTEGER:
+        return _cells(vector, kind, rows)
+    cells = _cells(vector, Kind.NUMBER, rows)
+    return tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
+
+
+def _integers(values: Array) -> list[Cell]:
+    """Whole doubles as Python's integers: by way of 64 bits, which is faster, where they fit."""
+    if (np.abs(values) < 2.0**63).all():
+        return values.astype(np.int64).tolist()  # type: ignore[no-any-return]
+    return [int(value) for value in values.tolist()]

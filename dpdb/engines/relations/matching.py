@@ -1,0 +1,136 @@
+"""Which rows of one side of a join equal a row of the other, in all expressions of its ON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from dpdb.records import dataclass
+from dpdb.vectors.vector import AnyVector, Array, TextVector
+
+PIECE = 2**20
+"""About so many pairs of rows are made at a time."""
+NO_CODE = -1
+"""The code of a row that equals none: a value is NULL, or is not on the other side."""
+
+
+@dataclass(frozen=True, repr=False)
+class _Values:
+    """The different values of one expression on the right side, numbered from 0."""
+
+    texts: dict[str, int] | None
+    numbers: Array
+    """In ascending order; empty where the values are texts."""
+
+    @classmethod
+    def of(cls, vector: AnyVector) -> _Values:
+        if isinstance(vector, TextVector):
+            texts = {text: number for number, text in enumerate(dict.fromkeys(vector.dictionary))}
+            return cls(texts, np.empty(0))
+        known = vector.values if vector.null is None else vector.values[~vector.null]
+        return cls(None, np.unique(known.astype(np.float64)))
+
+    @property
+    def size(self) -> int:
+        return len(self.numbers) if self.texts is None else len(self.texts)
+
+    def codes(self, vector: AnyVector, rows: int) -> Array:
+        """The number of each row's value; NO_CODE where it is NULL or none of them."""
+        if isinstance(vector, TextVector):
+            assert self.texts is not None
+            table = [*(self.texts.get(text, NO_CODE) for text in vector.dictionary), NO_CODE]
+            return np.broadcast_to(np.array(table, dtype=np.int64)[vector.codes], rows)
+        codes = _places(vector.values.astype(np.float64), self.numbers)
+        if vector.null is not None:
+            codes = np.where(vector.null, NO_CODE, codes)
+        return np.broadcast_to(codes, rows)
+
+
+def _places(values: Array, ascending: Array) -> Array:
+    """The place of each value among ascending ones, NO_CODE where it is not among them."""
+    if not len(ascending):
+        return np.full(len(values), NO_CODE)
+    places = np.searchsorted(ascending, values).clip(max=len(ascending) - 1)
+    return np.where(ascending[places] == values, places, NO_CODE)
+
+
+@dataclass(frozen=True, repr=False)
+class Matches:
+    """The rows of the right side, by a code that equal rows share."""
+
+    values: tuple[_Values, ...]
+    steps: tuple[Array, ...]
+    """After each expression but the first the pairs of codes that there are, in ascending order."""
+    order: Array
+    """The rows that have a code, those of the least first."""
+    starts: Array
+    """Where the rows of each code start in `order`, and last where they end."""
+    codes: Array
+    """The code of each row."""
+
+    @classmethod
+    def of(cls, vectors: Sequence[AnyVector], rows: int) -> Matches:
+        """The rows of a side with these values; without any all rows are equal."""
+        values = tuple(map(_Values.of, vectors))
+        codes, steps = np.zeros(rows, dtype=np.int64), []
+        for place, (known, vector) in enumerate(zip(values, vectors, strict=True)):
+            pairs = _paired(codes, known.codes(vector, rows), known.size)
+            if not place:
+                codes = pairs
+                continue
+            steps.append(np.unique(pairs[pairs != NO_CODE]))
+            codes = _places(pairs, steps[-1])
+        number = int(codes.max(initial=NO_CODE)) + 1
+        starts = np.zeros(number + 1, dtype=np.int64)
+        counts = np.bincount(codes[codes != NO_CODE], minlength=number)
+        starts[1:] = np.cumsum(counts)
+        order = np.argsort(codes, kind="stable")[int(np.count_nonzero(codes == NO_CODE)) :]
+        return cls(values, tuple(steps), order, starts, codes)
+
+    def find(self, vectors: Sequence[AnyVector], rows: int) -> Array:
+        """The code of each row of the left side; NO_CODE where it equals no row of the right."""
+        codes = np.zeros(rows, dtype=np.int64)
+        for place, (known, vector) in enumerate(zip(self.values, vectors, strict=True)):
+            codes = _paired(codes, known.codes(vector, rows), known.size)
+            if place:
+                codes = _places(codes, self.steps[place - 1])
+        return np.where(codes < len(self.starts) - 1, codes, NO_CODE)
+
+    def counts(self, codes: Array) -> Array:
+        """How many rows each code stands for."""
+        return np.asarray(self._sizes[codes])
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """The numbers of rows of the codes, and last that of no code."""
+        return np.append(np.diff(self.starts), 0)
+
+    @property
+    def most(self) -> int:
+        """The most rows that are equal."""
+        return int(np.diff(self.starts).max(initial=0))
+
+    def pairs(self, codes: Array) -> tuple[Array, Array]:
+        """All pairs of a row of the left side, by its place, and an equal one of the right."""
+        counts = self.counts(codes)
+        left = np.repeat(np.arange(len(codes)), counts)
+        before = np.cumsum(counts) - counts
+        within = np.arange(len(left)) - before[left]
+        return left, self.order[self.starts[codes[left]] + within]
+
+
+def _paired(codes: Array, more: Array, size: int) -> Array:
+    """One code for each pair; there are fewer rows than 2³¹, so that a pair fits 64 bits."""
+    pairs = codes * size + more
+    return np.where((codes == NO_CODE) | (more == NO_CODE), NO_CODE, pairs)
+
+
+def pieces(counts: Array) -> Iterator[slice]:
+    """Rows in pieces, each of which is in about PIECE pairs, or is one row that is in more."""
+    ends = np.flatnonzero(np.diff(np.cumsum(counts) // PIECE)) + 1
+    start = 0
+    for end in [*ends.tolist(), len(counts)]:
+        yield slice(start, end)
+        start = end

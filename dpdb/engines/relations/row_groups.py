@@ -1,0 +1,187 @@
+"""What the rows of each unit come to, group by group: exact, in whole steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from dpdb.engines.protocol import representation
+from dpdb.engines.sources.cells.grids import grid_of
+from dpdb.engines.values.coded_values import coded, different
+from dpdb.engines.values.grid_values import made_column, on_grid, rescaled
+from dpdb.engines.values.row_blocks import changes, mask
+from dpdb.plan.expressions.expressions import Expr, conjunction
+from dpdb.plan.logical.per_unit import PerUnit, argument_grid
+from dpdb.plan.logical.query import Aggregate, Function
+from dpdb.plan.ranges.statistics import Grid
+from dpdb.policy.catalog import Column
+from dpdb.records import dataclass
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Array, Bools, Vector
+
+
+@dataclass(frozen=True, repr=False)
+class RowGroups:
+    """Rows in groups, which have one row at least."""
+
+    frame: Frame
+    rows: int
+    """The number of rows of the frame."""
+    order: Array
+    """The rows that are in groups, group by group."""
+    starts: Array
+    """Where each group starts in the order."""
+    where: Expr | None
+    """A condition that all these rows pass."""
+
+    def aggregated(self, column: Column, aggregate: Aggregate) -> Numbers:
+        """An aggregate of every group, clamped to the bounds of its column."""
+        counted, values, grid = self._counted(aggregate)
+        number = self._sums(counted.astype(np.int64), len(self.order))
+        if aggregate.function is Function.COUNT:
+            return made_column(column, number, None)
+        if aggregate.function is Function.COUNT_DISTINCT:
+            return made_column(column, self._different(aggregate, counted), None)
+        missing = number == 0
+        if grid is None:
+            sums = self._of_doubles(aggregate.function, values, counted, number)
+            missing |= np.isnan(sums)
+            return made_column(column, _on_own_grid(np.where(missing, 0.0, sums), column), missing)
+        largest = max(abs(grid.lower), abs(grid.upper))
+        steps = self._of_steps(aggregate.function, values, counted, number, largest)
+        return made_column(column, rescaled(steps, grid, column), missing)
+
+    def _counted(self, aggregate: Aggregate) -> tuple[Bools, Array, Grid | None]:
+        """The rows that count, in the order of the groups, with their values on a grid."""
+        counted = np.ones(self.rows, dtype=np.bool_)
+        if aggregate.where is not None:
+            counted &= mask(aggregate.where, self.frame, self.rows)
+        values, null, grid = self._values(aggregate)
+        if null is not None:
+            counted &= ~null
+        return counted[self.order], np.broadcast_to(values, self.rows)[self.order], grid
+
+    def _values(self, aggregate: Aggregate) -> tuple[Array, Bools | None, Grid | None]:
+        """What an aggregate is of, on all rows or as a constant; for a count zeros."""
+        argument, zero = aggregate.argument, np.zeros(1)
+        if argument is None:
+            return zero, None, None
+        if aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
+            return zero, evaluate(argument, self.frame).null, None
+        grid = argument_grid(argument, conjunction(self.where, aggregate.where))
+        if grid is not None:
+            steps = on_grid(argument, grid, self.frame, self.rows)
+            return steps.values, steps.null, grid
+        vector = evaluate(argument, self.frame)
+        assert isinstance(vector, Vector)
+        return vector.values, vector.null, None
+
+    def _sums(self, values: Array, largest: int) -> Array:
+        """The sum of each group."""
+        held = values.astype(representation(largest))
+        return np.add.reduceat(held, self.starts) if len(self.starts) else held[:0]
+
+    def _of_steps(
+        self, function: Function, values: Array, counted: Bools, number: Array, largest: int
+    ) -> Array:
+        """SUM, MIN, MAX, or the mean in doubles, of whole steps."""
+        whole = values.astype(np.int64)
+        if function in (Function.MIN, Function.MAX):
+            return self._extreme(function, whole, counted, largest + 1)
+        sums = self._sums(np.where(counted, whole, 0), largest)
+        if function is Function.SUM:
+            return sums
+        return np.asarray(sums.astype(np.float64) / np.maximum(number, 1))
+
+    def _of_doubles(
+        self, function: Function, values: Array, counted: Bools, number: Array
+    ) -> Array:
+        """SUM, MIN, MAX or the mean of doubles without bounds, added in ascending order."""
+        if function in (Function.MIN, Function.MAX):
+            return self._extreme(function, values, counted, np.inf)
+        ascending = np.where(counted, values, 0.0)[np.lexsort((values, self._groups))]
+        sums = np.add.reduceat(ascending, self.starts) if len(self.starts) else ascending[:0]
+        return sums if function is Function.SUM else np.asarray(sums / np.maximum(number, 1))
+
+    def _extreme(self, function: Function, values: Array, counted: Bools, beyond: float) -> Array:
+        """The least or greatest counted value of each group, beyond all values without any."""
+        if not len(self.starts):
+            return values[:0]
+        least = function is Function.MIN
+        chosen = np.where(counted, values, beyond if least else -beyond)
+        pick: Callable[..., Array] = np.minimum.reduceat if least else np.maximum.reduceat
+        return np.asarray(pick(chosen, self.starts))
+
+    def _different(self, aggregate: Aggregate, counted: Bools) -> Array:
+        """The number of different values of each group."""
+        assert aggregate.argument is not None
+        codes = np.broadcast_to(coded(aggregate.argument, self.frame).codes, self.rows)
+        codes = codes[self.order][counted]
+        return different(self._groups[counted], codes, len(self.starts), None).per_cell()
+
+    @property
+    def _groups(self) -> Array:
+        """The group of each row in the order."""
+        return np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(self.order)]))
+
+
+def _on_own_grid(values: Array, column: Column) -> Array:
+    """Doubles as a column holds them: in steps of its grid, if it has one."""
+    grid = grid_of(column)
+    return values if grid is None else grid.units(values)
+
+
+@dataclass(frozen=True, repr=False)
+class UnitGroups:
+    """The rows of a table per unit, in groups of one owner and one value of each key."""
+
+    table: PerUnit
+    frame: Frame
+    owners: Array
+
+    @property
+    def _rows(self) -> int:
+        return len(self.owners)
+
+    @cached_property
+    def _order(self) -> Array:
+        """The rows group by group."""
+        return np.lexsort((*self._keys, self.owners))
+
+    @cached_property
+    def _keys(self) -> list[Array]:
+        """The keys as numbers, equal where the values are; NULL is a value of its own."""
+        arrays: list[Array] = []
+        for key in self.table.keys:
+            column = self.frame.columns[key.column.name]
+            if isinstance(column, Codes):
+                arrays.append(column.codes)
+            else:
+                arrays += [column.units, *([] if column.null is None else [column.null])]
+        return arrays
+
+    @cached_property
+    def _starts(self) -> Array:
+        """Where each group starts in the order."""
+        ordered = (each[self._order] for each in (*self._keys, self.owners))
+        return np.flatnonzero(changes(ordered, self._rows))
+
+    @property
+    def first(self) -> Array:
+        """One row of each group."""
+        return self._order[self._starts]
+
+    def columns(self) -> dict[str, Numbers | Codes]:
+        """The keys and the aggregates of every group."""
+        table = self.table
+        groups = RowGroups(self.frame, self._rows, self._order, self._starts, table.where)
+        columns = {
+            column.name: self.frame.columns[key.column.name].taken(self.first)
+            for column, key in zip(table.key_columns, table.keys, strict=True)
+        }
+        for column, aggregate in zip(table.aggregate_columns, table.aggregates, strict=True):
+            columns[column.name] = groups.aggregated(column, aggregate)
+        return columns

@@ -1,0 +1,302 @@
+"""The rows of some units: in stored tables, and in those that are made of them.
+
+Every relation is unit-wise (see `plan.relations`): the rows that a SELECT within FROM makes of some
+units are those that it makes of their rows alone. So units are worked on in pieces, one after the
+other. What is made of a piece is dropped before the next one: but for what adds up, such as counts
+and sums, or for the rows that count in the end, of which a unit has no more than its cap. How many
+units are in a piece is public: it follows from what one unit can have at most (`plan.work`),
+and from PIECE. So the memory that is needed for what is made follows neither the number of units
+nor the rows of any of them.
+
+Each piece takes some time of its own, which follows from the statement. One unit more makes one
+piece more only where the last one was full. So the first piece has fewer units than the others, by
+a number that is secret and uniform: then one unit more makes a piece more with the probability
+1 / k, where k units are in a piece. Public tables are sorted, and looked through for EXISTS and IN,
+once for all pieces; expressions are worked out for those of their texts alone that rows meet.
+
+Stored rows stand in the order of their units, so that those of a piece are next to each other. The
+texts of a piece have numbers of their own, as what is worked out for each different text of a piece
+should not be so for all texts of the table.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+
+import numpy as np
+
+from dpdb.engines.relations.joins import JoinedRows
+from dpdb.engines.relations.leaves import Leaf, Leaves, own_texts, with_null_row
+from dpdb.engines.relations.row_groups import UnitGroups
+from dpdb.engines.relations.row_unions import (
+    PassedRows,
+    columns_of_all,
+    one_after_the_other,
+    owners_of_all,
+)
+from dpdb.engines.relations.row_windows import RowsOfUnits
+from dpdb.engines.sources.protocol import Loaded
+from dpdb.engines.units.caps import PlanRows, Units
+from dpdb.engines.units.held_rows import HeldRows, decided_by
+from dpdb.engines.units.owners import Owners, each_its_own
+from dpdb.engines.units.row_hashes import HashKey
+from dpdb.engines.values.row_blocks import mask
+from dpdb.plan.expressions.expressions import Expr, Slot
+from dpdb.plan.identity import identity
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.logical.row_unions import RowUnion
+from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.relations.relations import Joined, Scan, Source, columns_joined_on, scans
+from dpdb.plan.work.unit_work import PIECE
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.records import dataclass
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.evaluate import Frame
+from dpdb.vectors.vector import AnyVector
+
+MadeTable = PerUnit | RowUnion | WindowedRows
+"""A table that a SELECT within FROM makes of the rows of others."""
+
+Read = Callable[[Table, frozenset[str]], Loaded]
+"""Reads columns of a stored table."""
+
+ColumnsByName = Mapping[str, Numbers | Codes]
+
+
+@dataclass(frozen=True, repr=False)
+class TableRows:
+    """Rows of a table, and whose they are."""
+
+    columns: ColumnsByName
+    rows: int
+    owners: Owners | None
+    """None where each row is a unit, or the table public."""
+    first: int = 0
+    """The number of the first row, in a table whose rows are units."""
+
+    @property
+    def everyones(self) -> Owners:
+        """Whose the rows are where a row that names no unit is one."""
+        return each_its_own(self.rows, self.first) if self.owners is None else self.owners
+
+
+@dataclass(repr=False)
+class UnitRows:
+    """The rows of the units of a piece, or those of all units and of nobody."""
+
+    held: HeldRows
+    read: Read
+    sample_key: str
+    piece: range | None = None
+    """The numbers of the units; None for all rows."""
+    public: dict[tuple[Scan, frozenset[str]], Leaf] = field(default_factory=dict, repr=False)
+    """The public tables that are read, which all pieces have in common."""
+    _made: dict[str, TableRows] = field(default_factory=dict, repr=False)
+    """The rows of tables that are made, by the tables' identity."""
+
+    def counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
+        """The rows that count for a plan, with what it reads; without a piece some others, too."""
+        table, names = plan.table, plan.column_names
+        if isinstance(table, Joined):
+            leaves = self._leaves(table, names, slots)
+            joined = JoinedRows(table, plan.where, leaves)
+            rows = joined.all() if table.public else joined.counted()
+            first = next(scans(table.relation)).table
+            # Where each row is a unit, rows are numbered from the first one of the piece on.
+            before = 0 if self.piece is None or first.unit is not None else self.piece.start
+            return PlanRows(leaves.frame(rows, names), len(rows), None, rows.owners + before)
+        every = self._of_table(table, names, slots)
+        if self.piece is None:
+            return every
+        counted = every.counted(plan)
+        kept = np.arange(every.rows) if counted is None else np.flatnonzero(counted)
+        columns = {name: every.frame.columns[name].taken(kept) for name in names}
+        owners = None if every.owners is None else every.owners[kept]
+        return PlanRows(Frame(columns, slots), len(kept), None, owners)
+
+    def _of_table(
+        self, table: Table, names: frozenset[str], slots: Mapping[Slot, AnyVector]
+    ) -> PlanRows:
+        """The rows of a table, with these columns, none left out."""
+        if table.unit is None:
+            every = self.rows_of(table, names)
+        else:  # Which of a unit's rows count depends on all declared columns.
+            every = self.rows_of(table, frozenset(column.name for column in table.columns))
+        units, owners = None, every.owners
+        if owners is not None and isinstance(table, MadeTable):
+            units = Units.of(table, every.columns, owners, self.sample_key)
+        elif owners is not None:
+            units = self.held.units(table, self._columns, self.sample_key)
+        frame = Frame({name: every.columns[name] for name in names}, slots)
+        return PlanRows(frame, every.rows, units, None if owners is None else owners.numbers)
+
+    def passed(self, source: Source, where: Expr | None, names: frozenset[str]) -> PassedRows:
+        """The rows of a source that have an owner and pass a condition."""
+        if isinstance(source, Joined):
+            leaves = self._leaves(source, names, {})
+            rows = JoinedRows(source, where, leaves).all()
+            base = next(scans(source.relation))
+            whole = self.rows_of(base.table, frozenset())
+            frame, places = leaves.frame(rows, names), rows.numbers[base.leaf]
+            return PassedRows(frame, whole.everyones.of_rows(places))
+        whole = self.rows_of(source, names)
+        passing = whole.everyones.numbers >= 0
+        if where is not None:
+            passing = passing & mask(where, Frame(whole.columns), whole.rows)
+        places = np.flatnonzero(passing)
+        frame = Frame({name: whole.columns[name].taken(places) for name in names})
+        return PassedRows(frame, whole.everyones.of_rows(places))
+
+    def rows_of(
+        self, table: Table, names: Collection[str], used: Collection[str] | None = None
+    ) -> TableRows:
+        """The rows of a table in the piece, with these columns, all of them used or just some.
+
+        What is not used is hashed, and can have values that are not its own.
+        """
+        used = names if used is None else used
+        if isinstance(table, MadeTable):
+            return self._made_rows(table)
+        loaded = self.read(table, decided_by(table) | frozenset(names))
+        rows = loaded.rows
+        if table.unit is None and (self.piece is None or table.public):
+            return TableRows({name: loaded.columns[name] for name in names}, rows, None)
+        owners = self.held.owners(table, self._columns, self.sample_key)
+        declared = [column for column in table.columns if column.name in names]
+        if self.piece is None:
+            return TableRows({c.name: self._column(table, c) for c in declared}, rows, owners)
+        if owners is None:
+            own = slice(self.piece.start, max(self.piece.start, min(self.piece.stop, rows)))
+            columns = {
+                c.name: _cut(c, self._column(table, c), own, used=c.name in used) for c in declared
+            }
+            return TableRows(columns, own.stop - own.start, None, own.start)
+        ordered = self.held.ordered(table, self._columns, self.sample_key)
+        own = slice(*np.searchsorted(ordered.numbers, (self.piece.start, self.piece.stop)).tolist())
+        columns = {}
+        for c in declared:
+            column = self.held.ordered_column(table, c, self._columns, self.sample_key)
+            columns[c.name] = _cut(c, column, own, used=c.name in used)
+        there = Owners(ordered.numbers[own], owners.names, owners.naming(ordered.places[own]))
+        return TableRows(columns, own.stop - own.start, there)
+
+    def units_of(self, source: Source) -> int:
+        """The most numbers of units in any stored table of a source."""
+        most = 0
+        for table in _stored(source):
+            if not table.public:
+                rows = self.read(table, decided_by(table)).rows
+                owners = self.held.owners(table, self._columns, self.sample_key)
+                last = rows if owners is None else int(owners.numbers.max(initial=-1)) + 1
+                most = max(most, last)
+        return most
+
+    def _column(self, table: Table, column: Column) -> Numbers | Codes:
+        return self.held.column(table, column, self._columns, self.sample_key)
+
+    def _columns(self, table: Table, names: Collection[str]) -> ColumnsByName:
+        return self.read(table, frozenset(names)).columns
+
+    def _leaves(
+        self, source: Joined, names: frozenset[str], slots: Mapping[Slot, AnyVector]
+    ) -> Leaves:
+        read = names | columns_joined_on(source.relation)
+        return Leaves({scan.leaf: self._leaf(scan, read) for scan in scans(source.relation)}, slots)
+
+    def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
+        """The table of a scan, with what is read of it and what tells its rows apart."""
+        table, apart = scan.table, scan.table.told_apart_by
+        read = {c.name for c in table.columns if scan.name(c) in names or c in apart}
+        known = scan, frozenset(read)
+        if known not in self.public:
+            used = {c.name for c in table.columns if scan.name(c) in names}
+            leaf = self._leaf_of(scan, read, used)
+            if not table.public:
+                return leaf
+            self.public[known] = leaf
+        return self.public[known]
+
+    def _leaf_of(self, scan: Scan, read: Collection[str], used: Collection[str]) -> Leaf:
+        held = self.rows_of(scan.table, read, used)
+        columns = {name: with_null_row(held.columns[name]) for name in read}
+        return Leaf(scan, columns, held.rows, held.owners, HashKey.of(self.sample_key))
+
+    def _made_rows(self, table: MadeTable) -> TableRows:
+        """The rows of a table that is made of others': made once."""
+        known = identity(table)
+        if known not in self._made:
+            self._made[known] = self._worked_out(table)
+        return self._made[known]
+
+    def _worked_out(self, table: MadeTable) -> TableRows:
+        match table:
+            case PerUnit():
+                assert table.source is not None
+                passed = self.passed(table.source, table.where, table.names_read)
+                groups = UnitGroups(table, passed.frame, passed.owners.numbers)
+                owners = passed.owners.of_rows(groups.first)
+                columns: ColumnsByName = groups.columns()
+            case RowUnion():
+                parts = [self.passed(p.source, p.where, p.names_read) for p in table.parts]
+                owners, columns = owners_of_all(parts), columns_of_all(table, parts)
+            case WindowedRows():
+                assert table.rows is not None
+                made = self._made_rows(table.rows)
+                owners = made.everyones
+                windows = RowsOfUnits(table, made.columns, owners).windows()
+                columns = {**made.columns, **windows}
+        return TableRows(columns, len(owners.numbers), None if table.public else owners)
+
+
+def pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
+    """The rows that count for a plan of a relation or a made table: one piece after the other."""
+    units, size = whole.units_of(plan.table), units_in_a_piece(plan)
+    for first in range(-secrets.randbelow(size), max(units, 1), size):
+        piece = range(max(first, 0), min(first + size, units))
+        # No name holds a piece, so that all but the rows that count is freed before the next.
+        yield replace(whole, piece=piece, _made={}).counted(plan, slots)
+
+
+def together(parts: Sequence[PlanRows]) -> PlanRows:
+    """The rows of all pieces, of which there is one at least."""
+    if len(parts) == 1:
+        return parts[0]
+    frames = [part.frame for part in parts]
+    columns = {
+        name: one_after_the_other([frame.columns[name] for frame in frames])
+        for name in frames[0].columns
+    }
+    owners = [part.owners for part in parts if part.owners is not None]
+    rows = sum(part.rows for part in parts)
+    of_all = np.concatenate(owners) if owners else None
+    return PlanRows(replace(frames[0], columns=columns), rows, None, of_all)
+
+
+def units_in_a_piece(plan: Plan) -> int:
+    """The number of units whose rows take at most PIECE bytes in every node; one at least."""
+    return max(1, PIECE // plan.work.bytes) if plan.work.bytes else 1
+
+
+def _stored(source: Source) -> Iterator[Table]:
+    """The stored tables that a source is made of."""
+    match source:
+        case Joined(relation=relation):
+            for scan in scans(relation):
+                yield from _stored(scan.table)
+        case PerUnit(source=below) | WindowedRows(rows=below):
+            assert below is not None
+            yield from _stored(below)
+        case RowUnion(parts=parts):
+            for part in parts:
+                yield from _stored(part.source)
+        case Table():
+            yield source
+
+
+def _cut(column: Column, held: Numbers | Codes, rows: slice, *, used: bool) -> Numbers | Codes:
+    """Some rows of a column; texts that are from rows, and are used, get numbers of their own."""
+    own, private = held.within(rows), column.kind is Kind.TEXT and column.values is None
+    return own_texts(own) if used and private and isinstance(own, Codes) else own

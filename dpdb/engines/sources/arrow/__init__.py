@@ -1,0 +1,1 @@
+"""Values of typed columns, as Arrow holds them, into the columns that cells become."""

@@ -1,0 +1,191 @@
+"""Batches of rows from Parquet files.
+
+They are read by Arrow rather than by a database, as that keeps bytes which are no UTF-8 for the
+grammar of cells. DuckDB would refuse the whole file for one such text, and quote it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from io import BytesIO
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow
+from pyarrow import parquet
+from pyarrow.types import is_decimal, is_string
+
+from dpdb.engines.sources.arrow.typed_source import Batches, BatchReader, batch_rows, has_few_values
+from dpdb.engines.sources.arrow.values import TEXTS
+from dpdb.engines.sources.protocol import state_of
+from dpdb.policy.catalog import Table
+from dpdb.policy.parquet_file import open_parquet
+from dpdb.policy.storage import files_of
+from dpdb.policy.stored_types import StoredType, names_in_file, stored_columns
+from dpdb.records import dataclass
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
+
+class ParquetReader(BatchReader):
+    """Reads one Parquet file, or those that match a pattern, one after the other."""
+
+    def files(self, table: Table) -> tuple[Path, ...]:
+        return files_of(table.path)
+
+    def rows(self, table: Table) -> int:
+        return sum(file.metadata.num_rows for file in _files(table, ()))
+
+    def batches(self, table: Table, names: Collection[str]) -> Batches:
+        [batches] = self.strands(table, names, 1)
+        return batches
+
+    def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
+        size = batch_rows(table, names)
+        pieces = [piece for file in _files(table, tuple(names)) for piece in _pieces(file, size)]
+        left = iter(pieces)
+        return [_read(left, table, size) for _ in range(max(1, min(most, len(pieces))))]
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    """A file, and what is read of it."""
+
+    path: Path
+    metadata: FileMetaData
+    """What the file says of itself."""
+    columns: dict[str, str]
+    """What is read, by its name in the policy: as the file calls it."""
+    dictionaries: frozenset[str]
+    """The columns whose texts are read as places in a dictionary."""
+
+    @classmethod
+    @lru_cache(maxsize=2**7)
+    def of(cls, path: Path, _state: tuple[int, ...], table: Table, names: tuple[str, ...]) -> _File:
+        """The file, to be read for the columns that the policy calls `names`.
+
+        What it says of itself is not asked for again until it is written.
+        """
+        with open_parquet(path, table.path) as file:
+            metadata = file.metadata
+            stored = stored_columns(metadata.schema.to_arrow_schema())
+            held = names_in_file(table, stored)
+            columns = {name: held[name] for name in names}
+            metadata = with_types_to_read(metadata, columns.values())
+        texts = {column.name for column in stored if column.type is StoredType.TEXT}
+        few = {held[column.name] for column in table.columns if has_few_values(column)}
+        return cls(path, metadata, columns, frozenset(texts & few))
+
+
+def _files(table: Table, names: tuple[str, ...]) -> Iterator[_File]:
+    """The files of a table, to be read for these columns."""
+    for path in files_of(table.path):
+        yield _File.of(path, state_of(path, table.path), table, names)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Groups of rows of one file, which are read one after the other."""
+
+    file: _File
+    groups: tuple[int, ...]
+
+
+def _pieces(file: _File, size: int) -> Iterator[_Piece]:
+    """All groups of a file: as many together as have no more rows than a batch, or one."""
+    groups, rows = list[int](), 0
+    for group in range(file.metadata.num_row_groups):
+        more = file.metadata.row_group(group).num_rows
+        if groups and rows + more > size:
+            yield _Piece(file, tuple(groups))
+            groups, rows = [], 0
+        groups.append(group)
+        rows += more
+    if groups:
+        yield _Piece(file, tuple(groups))
+
+
+def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
+    """The rows of each piece that is next when the one before it has been read."""
+    for file, pieces in groupby(left, key=attrgetter("file")):
+        names, read = [*file.columns], [*file.columns.values()]
+        with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
+            for piece in pieces:
+                found = opened.iter_batches(size, piece.groups, read, use_threads=False)
+                for batch in _full(found, size):
+                    yield pyarrow.record_batch([batch.column(each) for each in read], names)
+
+
+def _full(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
+    """Batches of so many rows at least, but for the last.
+
+    Where a dictionary is that of a group of rows, what is read ends with the group.
+    """
+    waiting: list[pyarrow.RecordBatch] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if sum(each.num_rows for each in waiting) >= size:
+            yield _joined(waiting)
+            waiting.clear()
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(pieces: Sequence[pyarrow.RecordBatch]) -> pyarrow.RecordBatch:
+    return pieces[0] if len(pieces) == 1 else pyarrow.concat_batches(pieces)
+
+
+_AS_STORED = {"INT32": pyarrow.decimal32, "INT64": pyarrow.decimal64}
+_MAGIC, _LENGTH = b"PAR1", 4
+"""What a file begins and ends with, and the bytes of the footer's length before the end."""
+_KEY = b"ARROW:schema"
+"""The key under which Arrow looks for the types that a writer had."""
+_STOP = b"\0"
+"""The end of a structure in Thrift's compact protocol."""
+_LIST_OF_ONE_PAIR, _TEXT = bytes([0x09, 2 * 5, 0x1C]), b"\x18"
+"""In the same protocol the fifth field of the footer, with a list of one pair; a text follows."""
+
+
+def with_types_to_read(metadata: FileMetaData, names: Collection[str]) -> FileMetaData:
+    """What a file says of itself, with the types in which columns called `names` are read.
+
+    Other columns are read as before, and so are texts in a dictionary.
+    """
+    written = metadata.schema.to_arrow_schema()
+    columns = map(metadata.schema.column, range(metadata.num_columns))
+    stored = {each.path: each.physical_type for each in columns if each.path in names}
+    types = [_to_read(field.type, stored.get(field.name)) for field in written]
+    schema = pyarrow.schema(zip(written.names, types, strict=True))
+    if schema.types == written.types:
+        return metadata
+    file = BytesIO()
+    metadata.write_metadata_file(file)
+    footer = file.getvalue()[len(_MAGIC) : -_LENGTH - len(_MAGIC)].removesuffix(_STOP)
+    # A field that is there twice is what it is the second time.
+    pair = _text(_KEY) + _text(b64encode(schema.serialize().to_pybytes())) + _STOP
+    footer += _LIST_OF_ONE_PAIR + pair + _STOP
+    ended = footer + len(footer).to_bytes(_LENGTH, "little") + _MAGIC
+    return parquet.read_metadata(BytesIO(_MAGIC + ended))
+
+
+def _to_read(kind: pyarrow.DataType, stored: str | None) -> pyarrow.DataType:
+    """The type for the same decimals as they are stored, or for texts; else the type itself."""
+    if is_string(kind) and stored is not None:
+        return TEXTS
+    if not is_decimal(kind) or stored not in _AS_STORED:
+        return kind
+    return _AS_STORED[stored](kind.precision, kind.scale)
+
+
+def _text(content: bytes) -> bytes:
+    """The next text of a structure: its length, seven bits at a time, and the content."""
+    length, left = b"", len(content)
+    while left >= 0x80:
+        length += bytes([left & 0x7F | 0x80])
+        left >>= 7
+    return _TEXT + length + bytes([left]) + content

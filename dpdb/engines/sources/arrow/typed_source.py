@@ -1,0 +1,280 @@
+"""The columns of a table that are made of batches of typed values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Generator, Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+import pyarrow
+from pyarrow import types
+
+from dpdb.engines.protocol import Progress, Witness
+from dpdb.engines.sources.arrow.texts import ArrowTexts, within_length
+from dpdb.engines.sources.arrow.values import (
+    cells,
+    days,
+    is_long_decimal,
+    is_text,
+    moments,
+    multiples,
+    numbers,
+    repeated_cells,
+    step_of,
+    texts_of,
+    whole_numbers,
+)
+from dpdb.engines.sources.cells.builders import Builder, builders_of
+from dpdb.engines.sources.cells.grids import grid_of
+from dpdb.engines.sources.cells.ordinals import OrdinalBuilder
+from dpdb.engines.sources.protocol import (
+    Loaded,
+    Source,
+    Version,
+    digest_of,
+    has_changed,
+    version_of,
+)
+from dpdb.engines.sources.read_ahead import read_ahead
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv_format import NO_QUOTES
+from dpdb.records import dataclass
+from dpdb.vectors.columns import Codes, Numbers
+
+BATCH = 1 << 19
+"""The rows of a batch."""
+_FEW = 2**16
+"""Texts of which a column has no more are read as places in a dictionary."""
+
+
+@dataclass(frozen=True, repr=False)
+class TypedColumns:
+    """A builder for each column that is read."""
+
+    columns: tuple[Column, ...]
+    exact: frozenset[str]
+    """The names of those that name a unit or a row."""
+    builders: dict[str, Builder]
+
+    @classmethod
+    def of(cls, table: Table, names: Collection[str]) -> TypedColumns:
+        """Builders that have no rows yet."""
+        columns = tuple(column for column in table.columns if column.name in names)
+        return cls(columns, table.identifiers, builders_of(table, names, NO_QUOTES))
+
+    def add(self, batch: pyarrow.RecordBatch) -> int:
+        """Give every builder the values of its column; returns the number of rows."""
+        for column in self.columns:
+            values = batch.column(column.name)
+            _add(self.builders[column.name], column, values, exact=column.name in self.exact)
+        return int(batch.num_rows)
+
+    def finish(self) -> dict[str, Numbers | Codes]:
+        """The columns of all batches that were added since they were last asked for."""
+        # What stays in memory is looked up now: codes take less of it than what they come from.
+        return {
+            name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
+            for name, column in self.block().items()
+        }
+
+    def block(self) -> dict[str, Numbers | Codes]:
+        """The same for what is not kept: codes are looked up if they are asked for."""
+        return {name: builder.finish() for name, builder in self.builders.items()}
+
+
+def names_of_texts(table: Table, names: Collection[str]) -> frozenset[str]:
+    """The columns of texts among these that stay as they are stored where blocks are read."""
+    return (
+        frozenset(
+            column.name
+            for column in table.columns
+            if column.kind is Kind.TEXT and column.values is None and column.name in names
+        )
+        - table.identifiers
+    )
+
+
+def batch_rows(table: Table, names: Collection[str]) -> int:
+    """The rows of a batch of these columns: half as many with texts, which take more room."""
+    return BATCH // 2 if names_of_texts(table, names) else BATCH
+
+
+def stored_texts(
+    table: Table, names: Collection[str], batch: pyarrow.RecordBatch
+) -> dict[str, Numbers | Codes]:
+    """The columns called `names` in one batch, which hold texts."""
+    return {
+        column.name: ArrowTexts(
+            within_length(texts_of(batch.column(column.name)), column.length),
+            nullable=column.nullable,
+        )
+        for column in table.columns
+        if column.name in names
+    }
+
+
+def has_few_values(column: Column) -> bool:
+    """Whether a column has few values that are not NULL, as its declaration alone says."""
+    if column.values is not None or column.kind is Kind.BOOLEAN:
+        return True
+    grid = grid_of(column) if column.kind.ordinal else None
+    return grid is not None and grid.highest - grid.lowest < _FEW
+
+
+def _add(builder: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
+    """Append values to a column; how follows from its declaration and their type alone.
+
+    What no other way is exact for is added as the text of a cell.
+    """
+    if is_text(values.type) and has_few_values(column):
+        values = values.dictionary_encode()
+    kind = values.type
+    if is_text(kind) and types.is_dictionary(kind):
+        builder.add(*repeated_cells(values))
+        return
+    if is_text(kind) or not column.kind.ordinal or is_long_decimal(kind):
+        builder.add(cells(values))
+        return
+    assert isinstance(builder, OrdinalBuilder)
+    if column.kind is Kind.DATE:
+        builder.add_numbers(days(values))
+    elif column.kind is Kind.TIMESTAMP and not exact:
+        builder.add_numbers(moments(values))
+    elif (step := step_of(kind)) is not None and builder.holds_multiples(step):
+        builder.add_multiples(*multiples(values))
+    elif not exact:
+        builder.add_numbers(numbers(values))
+    elif types.is_integer(kind) and column.kind is Kind.INTEGER:
+        builder.add_numbers(whole_numbers(values))
+    else:
+        builder.add(cells(values))
+
+
+Batches = Generator[pyarrow.RecordBatch, None, None]
+"""Some rows at a time."""
+
+
+class BatchReader(Protocol):
+    """Reads files of one kind; raises DataFileError where it cannot."""
+
+    @abstractmethod
+    def files(self, table: Table) -> tuple[Path, ...]:
+        """All files that the rows are in, in the order in which they are read."""
+
+    @abstractmethod
+    def rows(self, table: Table) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def batches(self, table: Table, names: Collection[str]) -> Batches:
+        """The columns called `names`, under these names: some rows at a time."""
+
+    def strands(self, table: Table, names: Collection[str], _most: int) -> list[Batches]:
+        """The batches of `batches`, each in one of several strands; there is only one by default.
+
+        Threads can read several strands at once, which share what is still to be read.
+        """
+        return [self.batches(table, names)]
+
+
+@dataclass(frozen=True)
+class TypedSource(Source):
+    """Reads the rows of a table from files whose columns have types."""
+
+    table: Table
+    reader: BatchReader
+
+    def load(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Loaded:
+        version = self._witnessed(witness)
+        columns = TypedColumns.of(self.table, names)
+        rows = 0 if names else self.reader.rows(self.table)
+        if names:
+            told = self._told(progress)
+            for batch in read_ahead(self.reader.batches(self.table, names)):
+                rows += columns.add(batch)
+                told(batch.num_rows)
+        self._check(version)
+        return Loaded(columns.finish(), rows, version)
+
+    def blocks(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Iterator[Loaded]:
+        [blocks] = self.strands(names, 1, progress, witness)
+        return blocks
+
+    def strands(
+        self,
+        names: Collection[str],
+        most: int,
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> list[Iterator[Loaded]]:
+        version = self._witnessed(witness)
+        if not names:
+            return [self._counted(version)]
+        told, strands = self._told(progress), self.reader.strands(self.table, names, most)
+        # Of several threads one reads while another works.
+        read = strands if len(strands) > 1 else map(read_ahead, strands)
+        return [self._strand(batches, names, version, told) for batches in read]
+
+    def _counted(self, version: Version) -> Iterator[Loaded]:
+        yield Loaded({}, self.reader.rows(self.table), version)
+        self._check(version)
+
+    def _strand(
+        self,
+        batches: Batches,
+        names: Collection[str],
+        version: Version,
+        told: Callable[[int], None],
+    ) -> Iterator[Loaded]:
+        texts = names_of_texts(self.table, names)
+        columns = TypedColumns.of(self.table, {*names} - texts)
+        for batch in batches:
+            rows = columns.add(batch)
+            stored = stored_texts(self.table, texts, batch)
+            yield Loaded({**columns.block(), **stored}, rows, version)
+            told(rows)
+        self._check(version)
+
+    def digest(self, key: bytes) -> str:
+        return digest_of(self.reader.files(self.table), self.table.path, key)
+
+    def _witnessed(self, witness: Witness | None) -> Version:
+        """The version of the files, whose digest the witness has been shown."""
+        version = self._version()
+        if witness is not None:
+            witness.check(self.table.name, self.digest(witness.key))
+        return version
+
+    def _version(self) -> Version:
+        return version_of(self.reader.files(self.table), self.table.path)
+
+    def _check(self, version: Version) -> None:
+        """Refuse what was read if the files have become others meanwhile."""
+        if self._version() != version:
+            raise has_changed(self.table)
+
+    def _told(self, progress: Progress | None) -> Callable[[int], None]:
+        """What is told how many rows have been read, by any thread; `progress` hears how far."""
+        if progress is None:
+            return lambda _: None
+        done, rows, lock = 0, max(self.reader.rows(self.table), 1), Lock()
+
+        def told(more: int) -> None:
+            nonlocal done
+            with lock:
+                done += more
+                progress(min(done / rows, 1.0))
+
+        return told

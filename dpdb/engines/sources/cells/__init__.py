@@ -1,0 +1,1 @@
+"""Cells of text, such as those of CSV files, into columns of numbers and codes."""

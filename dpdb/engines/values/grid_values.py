@@ -1,0 +1,105 @@
+"""Values as whole steps of a grid, clamped to it, and as columns of a made table hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpdb.engines.sources.cells.grids import grid_of, narrowest
+from dpdb.engines.values.row_blocks import parts
+from dpdb.plan.expressions.expressions import ColumnRef, Expr
+from dpdb.plan.ranges.statistics import Grid
+from dpdb.policy.catalog import Column
+from dpdb.records import dataclass
+from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.vector import Array, Bools, Vector
+
+
+@dataclass(frozen=True, repr=False)
+class Steps:
+    """The values on all rows."""
+
+    values: Array
+    null: Bools | None
+    filler: int | None = None
+    """What `values` are in every row that is NULL, where that is public."""
+
+
+def on_grid(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
+    """The values of an argument as steps of a grid: as they are stored, or worked out."""
+    if isinstance(argument, ColumnRef):
+        column = frame.columns[argument.column.name]
+        if isinstance(column, Numbers) and column.step == grid.step:
+            return _stored(column, grid)
+    return _computed(argument, grid, frame, rows)
+
+
+def _stored(column: Numbers, grid: Grid) -> Steps:
+    """Stored steps, clamped to the grid, but where the column is clamped to no more already.
+
+    The grid is that of a release, whose noise is for values within it: no declaration is relied on.
+    """
+    filler = min(max(column.filler, grid.lower), grid.upper)
+    if column.held is not None and grid.lower <= column.held[0] <= column.held[1] <= grid.upper:
+        return Steps(column.units, column.null, filler)
+    # A grid narrowed to nothing can lie outside a narrow column's type.
+    limits, values = np.iinfo(column.units.dtype), column.units
+    if not limits.min <= grid.lower <= grid.upper <= limits.max:
+        values = values.astype(np.int64)
+    return Steps(np.clip(values, grid.lower, grid.upper), column.null, filler)
+
+
+def _computed(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
+    """An expression in whole steps of the grid, clamped to it, and where it is NULL."""
+    units = np.empty(rows, dtype=narrowest(grid.lower, grid.upper))
+    null: Bools | None = None
+    for block, part in parts(argument, frame, rows):
+        computed = evaluate(argument, part)
+        assert isinstance(computed, Vector)
+        units[block] = _rounded(computed.values, grid)
+        if computed.null is not None:
+            null = np.empty(rows, dtype=np.bool_) if null is None else null
+            null[block] = computed.null
+    return Steps(units, null)
+
+
+def _rounded(values: Array, grid: Grid) -> Array:
+    """Numbers in whole steps of the grid, clamped to it."""
+    if grid.step.denominator != 1:
+        values = values * float(grid.step.denominator)
+    if grid.step.numerator != 1:
+        values = values / float(grid.step.numerator)
+    clamped = np.clip(values, float(grid.lower), float(grid.upper))
+    return np.asarray(np.rint(clamped, out=clamped))
+
+
+def rescaled(steps: Array, grid: Grid, column: Column) -> Array:
+    """Steps of a grid as those of a column, which may be coarser, or finer for a mean."""
+    ratio = grid.step / column.step
+    if ratio == 1 and steps.dtype != np.float64:
+        return steps
+    return np.rint(steps.astype(np.float64) * float(ratio))
+
+
+def made_column(column: Column, values: Array, missing: Bools | None) -> Numbers:
+    """The values as a column holds them, clamped to its grid; doubles where it has none."""
+    null, grid = missing if column.nullable else None, grid_of(column)
+    if grid is None:
+        doubles = values.astype(np.float64)
+        null = ~np.isfinite(doubles) if null is None else null | ~np.isfinite(doubles)
+        return Numbers(np.where(null, 0.0, doubles), None, null, 0)
+    filler = min(max(0, grid.lowest), grid.highest)
+    units = np.clip(values, grid.lowest, grid.highest)
+    if null is not None:
+        units = np.where(null, filler, units)
+    held = grid.lowest, grid.highest
+    return Numbers(units.astype(grid.dtype), grid.step, null, filler, held)
+
+
+def with_nulls(column: Numbers | Codes, missing: Bools) -> Numbers | Codes:
+    """The column, NULL in these rows, too."""
+    if isinstance(column, Codes):
+        return Codes(np.where(missing, len(column.values), column.codes), column.values)
+    null = missing if column.null is None else missing | column.null
+    units = np.where(missing, column.filler, column.units)
+    return Numbers(units, column.step, null, column.filler, column.held)

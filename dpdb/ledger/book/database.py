@@ -1,0 +1,163 @@
+"""The database of a ledger, in a file that its owner alone can read.
+
+Files are looked at by their names and never opened here: closing one would give up the locks that
+SQLite holds on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+from dpdb.errors import LedgerError
+
+APPLICATION = 0x64706462
+"""The bytes `dpdb`, by which SQLite's header names the program that a file belongs to."""
+FORMAT = 3
+FORMER = 2
+"""The format in which levels of tables that a SELECT makes could be mistaken for one another's."""
+SCHEMA = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
+    "STRICT",
+    "CREATE TABLE kept (number INTEGER PRIMARY KEY, scope TEXT NOT NULL, who TEXT NOT NULL, "
+    "text TEXT NOT NULL, seal BLOB NOT NULL) STRICT",
+    "CREATE INDEX kept_of_scope ON kept (scope)",
+)
+"""Entries, and the released values that are kept, which are looked for by their scope."""
+WAIT = 20.0
+"""For how many seconds a process waits for others."""
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """A connection that makes no file, and whose commits are on the disk."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True,
+        timeout=WAIT, isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+    for setting in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF",
+                    "cell_size_check = ON"):  # fmt: skip
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def fill(path: Path, number: int, text: str, seal: bytes) -> None:
+    """Make the tables in an empty file, with one entry."""
+    connection = connected(path)
+    try:
+        ask = connection.execute
+        ask("PRAGMA journal_mode = WAL")
+        ask(f"PRAGMA application_id = {APPLICATION}")
+        ask(f"PRAGMA user_version = {FORMAT}")
+        ask("BEGIN IMMEDIATE")
+        for statement in SCHEMA:
+            ask(statement)
+        ask("INSERT INTO entries VALUES (?, ?, ?)", (number, text, seal))
+        ask("COMMIT")
+    finally:
+        connection.close()
+
+
+def is_ledger(connection: sqlite3.Connection) -> bool:
+    """Whether the database is one that `fill` has made."""
+    ask = connection.execute
+    return (
+        ask("PRAGMA application_id").fetchone()[0],
+        ask("PRAGMA user_version").fetchone()[0],
+        ask("PRAGMA journal_mode").fetchone()[0],
+        ask("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall(),
+    ) in [(APPLICATION, each, "wal", [(s,) for s in SCHEMA]) for each in (FORMAT, FORMER)]
+
+
+def is_former(connection: sqlite3.Connection) -> bool:
+    """Whether the database is of the former format."""
+    return bool(connection.execute("PRAGMA user_version").fetchone() == (FORMER,))
+
+
+def note_format(connection: sqlite3.Connection) -> None:
+    """Let the database be of the present format, within the transaction that makes it so."""
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+_MOUNTS = Path("/proc/self/mounts")
+_NETWORKS = (
+    "9p", "afs", "beegfs", "ceph", "cifs", "davfs", "fuse.sshfs", "fuse.glusterfs", "fuse.rclone",
+    "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "smb3", "smbfs",
+    "virtiofs",
+)  # fmt: skip
+"""File systems of several machines, whose locks do not keep writers apart (SQLite's WAL mode)."""
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder for the ledger `path` that others can change, or that is on a network."""
+    folder = path.parent
+    try:
+        status = os.stat(folder)
+    except OSError as error:
+        raise LedgerError(f"cannot look at the folder of {path}: {error.strerror}") from None
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        raise LedgerError(
+            f"others can change the folder of {path}, and so the ledger",
+            hint=f"chmod go-w {folder}, or [budget] ledger = … for a folder of your own",
+        )
+    kind = _file_system(folder)
+    if kind in _NETWORKS:
+        raise LedgerError(
+            f"{path} is on a network ({kind}), where locks do not keep two machines apart",
+            hint="keep the ledger on a disk of the machine that dpdb runs on",
+        )
+
+
+def check_file(path: Path) -> None:
+    """Refuse a ledger that is missing, or that others can read or change."""
+    status = _status(path)
+    if status is None:
+        raise LedgerError(
+            f"there is no ledger {path}, and none is made by asking",
+            hint="its custodian makes it once: dpdb budget open POLICY; "
+            "if it was there before, what it held must come from a backup",
+        )
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        raise LedgerError(f"{path} is a link, or no file")
+    if status.st_uid != os.geteuid():
+        raise LedgerError(
+            f"{path} belongs to another user", hint="dpdb runs as the user who owns the ledger"
+        )
+    if stat.S_IMODE(status.st_mode) != 0o600:
+        raise LedgerError(
+            f"the permissions of {path} are not those of a ledger", hint=f"chmod 600 {path}"
+        )
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another under the same name; None where there is none."""
+    status = _status(path)
+    return None if status is None else (status.st_dev, status.st_ino)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LedgerError(f"cannot look at {path}: {error.strerror}") from None
+
+
+def _file_system(folder: Path) -> str:
+    """The kind of the file system that the folder is on; empty where the system does not say."""
+    try:
+        mounts = [line.split() for line in _MOUNTS.read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return ""
+    here = folder.resolve()
+    kinds = {_unescaped(point): kind for _, point, kind, *_ in mounts}
+    return next((kinds[str(each)] for each in (here, *here.parents) if str(each) in kinds), "")
+
+
+def _unescaped(point: str) -> str:
+    """A mount point as it is; the table writes blanks and backslashes in octal."""
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        point = point.replace(code, character)
+    return point

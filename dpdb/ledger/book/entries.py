@@ -1,0 +1,220 @@
+"""The entries of a ledger: what happened, what had been spent after it, and a seal on both.
+
+Each seal is a hash of the entry and of the seal before it. So the last seal, kept elsewhere, stands
+for all entries, and none can be changed, left out or put in without changing it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from fractions import Fraction
+from typing import Any
+
+from dpdb.ledger.book.region_text import RegionText
+from dpdb.ledger.terms import TermTexts
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.records import dataclass
+
+CHARGES = "charge", "corrected"
+"""The names of entries with a charge."""
+NO_SEAL = bytes(32)
+"""What stands for the seal before the first entry."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A charge for a statement."""
+
+    statement: str
+    loss: ComposedLoss
+    queries: int
+    region: RegionText | None
+    """The rows that the loss is on; None for all rows."""
+    group: int | None
+    """The group of statements about other rows that it joined; None where it joined none."""
+    own: ComposedLoss
+    """What the analyst's own statements add up to, in full, this one included."""
+    shown: ComposedLoss | None = None
+    """What it showed the analyst, where that is not the loss: others can have paid for a part."""
+    corrected: bool = False
+    """Whether it is for what was released before, and charged too little for."""
+
+    @property
+    def action(self) -> str:
+        """The name of the entry."""
+        return CHARGES[self.corrected]
+
+    @property
+    def own_part(self) -> ComposedLoss:
+        """What the analyst's own account pays."""
+        return self.loss if self.shown is None else self.shown
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of the custodian, and the terms that hold from here on."""
+
+    action: str
+    """`open`, `accept`, `grant`, `revoke` or `renew`."""
+    why: str
+    terms: TermTexts
+    limits: Mapping[str, Fraction] | None
+    """For each analyst the most ε; None where anyone may ask for all of it."""
+    digests: Mapping[str, str]
+    """For each table the keyed digest of its data."""
+    key: str = field(repr=False)
+    """The key of the digests, in hexadecimal."""
+    since: int
+    """The entry from which on the budget is spent."""
+    version: int
+    """The entry from which on data and terms are the same: regions of others say nothing."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What has been spent after an entry."""
+
+    loss: ComposedLoss = NO_LOSS
+    queries: int = 0
+    regions: int = 0
+    turns: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry, but for its seal."""
+
+    number: int
+    time: int
+    """In seconds since 1970."""
+    who: str
+    event: Charge | Decision
+    totals: Totals
+    decision: int
+    """The number of the decision whose terms hold."""
+    latest: Mapping[str, int]
+    """For each analyst the number of the last charge."""
+    grouped_before: int | None
+    """The number of the last charge before this that joined a group, of the same version."""
+
+    @property
+    def last_grouped(self) -> int | None:
+        """The number of the last charge up to this one that joined a group."""
+        grouped = isinstance(self.event, Charge) and self.event.group is not None
+        return self.number if grouped else self.grouped_before
+
+    @property
+    def text(self) -> str:
+        """The entry as it is kept."""
+        told = {
+            "time": self.time,
+            "who": self.who,
+            **_event(self.event),
+            "totals": _totals(self.totals),
+            "decision": self.decision,
+            "latest": dict(self.latest),
+            "grouped_before": self.grouped_before,
+        }
+        return json.dumps(told, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, number: int, text: str) -> Entry:
+        """The entry kept as `text`."""
+        told = json.loads(text)
+        totals = told["totals"]
+        return cls(
+            number,
+            told["time"],
+            told["who"],
+            _charge(told) if told["action"] in CHARGES else _decision(told),
+            Totals(_loss(totals["loss"]), totals["queries"], totals["regions"], totals["turns"]),
+            told["decision"],
+            told["latest"],
+            told["grouped_before"],
+        )
+
+
+def seal(before: bytes, number: int, text: str) -> bytes:
+    """The seal of the entry `number`, kept as `text`, after one with the seal `before`."""
+    return hashlib.sha256(before + number.to_bytes(8, "big") + text.encode()).digest()
+
+
+def _event(event: Charge | Decision) -> dict[str, Any]:
+    match event:
+        case Charge():
+            return {
+                "action": event.action,
+                "statement": event.statement,
+                "loss": _texts(event.loss),
+                "queries": event.queries,
+                "region": event.region,
+                "group": event.group,
+                "own": _texts(event.own),
+                "shown": None if event.shown is None else _texts(event.shown),
+            }
+        case Decision():
+            limits = event.limits
+            return {
+                "action": event.action,
+                "why": event.why,
+                "terms": event.terms,
+                "limits": None if limits is None else {n: str(e) for n, e in limits.items()},
+                "digests": dict(event.digests),
+                "key": event.key,
+                "since": event.since,
+                "version": event.version,
+            }
+
+
+def _charge(told: Mapping[str, Any]) -> Charge:
+    return Charge(
+        told["statement"],
+        _loss(told["loss"]),
+        told["queries"],
+        told["region"],
+        told["group"],
+        _loss(told["own"]),
+        None if told["shown"] is None else _loss(told["shown"]),
+        told["action"] == CHARGES[1],
+    )
+
+
+def _decision(told: Mapping[str, Any]) -> Decision:
+    limits = told["limits"]
+    return Decision(
+        told["action"],
+        told["why"],
+        told["terms"],
+        None if limits is None else {name: Fraction(most) for name, most in limits.items()},
+        told["digests"],
+        told["key"],
+        told["since"],
+        told["version"],
+    )
+
+
+def _totals(totals: Totals) -> dict[str, Any]:
+    return {
+        "loss": _texts(totals.loss),
+        "queries": totals.queries,
+        "regions": totals.regions,
+        "turns": totals.turns,
+    }
+
+
+def _texts(loss: ComposedLoss) -> list[str]:
+    """A loss as exact fractions."""
+    return [str(part) for part in loss.parts]
+
+
+def _loss(texts: list[str]) -> ComposedLoss:
+    return ComposedLoss(*map(_fraction, texts))
+
+
+def _fraction(text: str) -> Fraction:
+    """As `Fraction(text)`, and several times as fast: a ledger holds many."""
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator), int(denominator or 1))

@@ -1,0 +1,1 @@
+"""The logical query: what a SELECT asks for, before noise and price."""

@@ -1,0 +1,252 @@
+"""The logical plan: a SELECT as typed expressions, aggregates and options, without its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+
+from dpdb.errors import Place
+from dpdb.plan.expressions.expressions import (
+    Expr,
+    IntervalEnd,
+    columns_of,
+    conjunction,
+    interval_ends,
+    size,
+)
+from dpdb.plan.expressions.single_values import single_value, stored_columns
+from dpdb.plan.relations.contradictions import Obstacle, obstacle
+from dpdb.plan.relations.privacy_ids import columns_of_owner
+from dpdb.plan.relations.relations import Source
+from dpdb.policy.catalog import Column, Kind
+from dpdb.records import dataclass
+
+
+class Function(StrEnum):
+    """The aggregate functions."""
+
+    COUNT = "count"
+    COUNT_DISTINCT = "count_distinct"
+    SUM = "sum"
+    AVG = "avg"
+    VAR_SAMP = "var_samp"
+    VAR_POP = "var_pop"
+    STDDEV_SAMP = "stddev_samp"
+    STDDEV_POP = "stddev_pop"
+    MIN = "min"
+    MAX = "max"
+    QUANTILE = "quantile"
+    MODE = "mode"
+    APPROX_BOUNDS = "approx_bounds"
+
+
+COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
+"""The functions that are 0, and not NULL, where no row counts."""
+
+SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
+"""The functions of a sample, which divide by the number of rows less one."""
+
+DEVIATIONS = (Function.STDDEV_SAMP, Function.STDDEV_POP)
+"""The functions that are the root of a variance."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate call: `argument` is None for COUNT(*), `where` is its FILTER.
+
+    `fraction` is the order of a QUANTILE, from 0 to 1. A MODE with a `weight` is of the value whose
+    rows have the largest sum of weights.
+    """
+
+    function: Function
+    argument: Expr | None = None
+    where: Expr | None = None
+    fraction: Fraction | None = None
+    place: Place | None = field(default=None, compare=False)
+    weight: Expr | None = None
+
+    @property
+    def arguments(self) -> tuple[Expr, ...]:
+        """The argument and the weight, if there are any: a row counts where neither is NULL."""
+        return tuple(part for part in (self.argument, self.weight) if part is not None)
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions over a row: the arguments and the filter."""
+        return self.arguments if self.where is None else (*self.arguments, self.where)
+
+    @property
+    def kind(self) -> Kind:
+        """The type of the answer."""
+        match self.function:
+            case Function.COUNT | Function.COUNT_DISTINCT:
+                return Kind.INTEGER
+            case Function.APPROX_BOUNDS:
+                return Kind.TEXT
+            case Function.SUM | Function.MIN | Function.MAX | Function.QUANTILE | Function.MODE:
+                assert self.argument is not None
+                return self.argument.kind
+            case Function.AVG if self.argument and self.argument.kind.temporal:
+                return self.argument.kind
+        return Kind.NUMBER
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the answer; the leaves of `expression` are constants and slots."""
+
+    label: str
+    expression: Expr
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """One ORDER BY term."""
+
+    expression: Expr
+    descending: bool
+    nulls_first: bool
+
+
+def ends_asked_for(
+    outputs: Iterable[Output], having: Expr | None, order: Iterable[Ordering]
+) -> set[IntervalEnd]:
+    """The ends of intervals in the columns, HAVING and the terms of ORDER BY."""
+    parts = [each.expression for each in outputs] + [each.expression for each in order]
+    return set().union(*map(interval_ends, parts if having is None else [*parts, having]))
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a query; None where the session decides."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    noise_index: tuple[Fraction, ...] | None = None
+    error: Fraction | None = None
+    relative_error: Fraction | None = None
+    confidence: Fraction | None = None
+    mechanism: str | None = None
+    sensitivity: str | None = None
+    interval: str | None = None
+
+    @property
+    def has_accuracy_goal(self) -> bool:
+        """Whether the query fixes the size of its noise instead of its share of the budget."""
+        return bool(self.noise_index or self.error or self.relative_error)
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SELECT.
+
+    `outputs`, `having` and `order` refer to `aggregates`, `keys` and `subqueries` through slots.
+    """
+
+    table: Source
+    outputs: tuple[Output, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Expr | None = None
+    keys: tuple[Expr, ...] = ()
+    having: Expr | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    subqueries: tuple[Query, ...] = ()
+    options: Options = NO_OPTIONS
+    least_units: int = 1
+    """Keys that are found in the data are shown only if so many units have them."""
+
+    @cached_property
+    def obstacles(self) -> tuple[Obstacle | None, ...]:
+        """For each aggregate why no row can pass WHERE and its FILTER; None where one might."""
+        filters = {each.where for each in self.aggregates}
+        by_filter = {each: obstacle(self.table, conjunction(self.where, each)) for each in filters}
+        return tuple(by_filter[each.where] for each in self.aggregates)
+
+    @property
+    def public(self) -> bool:
+        """Whether it reads public tables and no other."""
+        return self.table.public and all(query.public for query in self.subqueries)
+
+    @property
+    def columns_read(self) -> tuple[Column, ...]:
+        """The different columns that its subqueries, filter, keys and aggregates read.
+
+        Several can have one name, as those of two tables can.
+        """
+        parts = [part for each in self.aggregates for part in each.parts]
+        own = (
+            column
+            for part in (self.where, *self.keys, *parts)
+            if part is not None
+            for column in (*columns_of(part).values(), *stored_columns(part).values())
+        )
+        inner = (column for query in self.subqueries for column in query.columns_read)
+        return tuple(dict.fromkeys((*inner, *own)))
+
+    @cached_property
+    def groups_per_unit(self) -> int | None:
+        """The most groups in which a unit counts; None where only its rows are limited.
+
+        Where all keys are the same in all rows of a unit, that is one.
+        """
+        owned = columns_of_owner(self.table) if self.keys else frozenset[str]()
+        if self.keys and all(columns_of(key).keys() <= owned for key in self.keys):
+            return 1
+        return self.table.groups_per_unit
+
+    @property
+    def has_single_values(self) -> bool:
+        """Whether columns are read that no table has, as they are worked out for its groups."""
+        return any(single_value(each.argument) is not None for each in self.aggregates)
+
+    @property
+    def measured(self) -> tuple[Expr, ...]:
+        """The expressions whose intervals are shown, where they have any."""
+        outputs = [each.expression for each in self.outputs]
+        whole = {each for each in outputs if each.kind.ordinal and not interval_ends(each)}
+        ends = ends_asked_for(self.outputs, self.having, self.order)
+        return tuple(whole | {end.operand for end in ends})
+
+    @property
+    def settled(self) -> bool:
+        """Whether the policy alone gives the answer, because no row can count for it."""
+        return not self.subqueries and all(self.obstacles)
+
+    @property
+    def size(self) -> int:
+        """The number of expressions, those of subqueries included."""
+        own = [output.expression for output in self.outputs]
+        own += [term.expression for term in self.order]
+        own += [part for each in self.aggregates for part in each.parts]
+        own += [part for part in (self.where, self.having, *self.keys) if part]
+        return sum(map(size, own)) + sum(query.size for query in self.subqueries)
+
+    @property
+    def selects(self) -> int:
+        """The number of SELECTs: this one, and its subqueries with theirs."""
+        return 1 + sum(query.selects for query in self.subqueries)
+
+    @property
+    def cut(self) -> bool:
+        """Whether ORDER BY, LIMIT or OFFSET moves rows of the answer or leaves rows out."""
+        return self.limit is not None or bool(self.offset) or bool(self.order)
+
+
+@dataclass(frozen=True)
+class PublicRows(Query):
+    """Rows of a public table as they are: `outputs` and `order` are expressions over a row."""
+
+    @property
+    def columns_read(self) -> tuple[Column, ...]:
+        """The different columns of the table that are read."""
+        parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
+        parts += [] if self.where is None else [self.where]
+        return tuple(dict.fromkeys(c for part in parts for c in columns_of(part).values()))

@@ -1,0 +1,205 @@
+"""Tables of the rows of several SELECTs, one after the other: UNION ALL within FROM and WITH.
+
+Each row is a function of one unit's rows, and the rows of a unit are those that it has in each
+part. So further queries of the table are about units as those of any other table are, and at most
+as many rows of a unit count as in all parts together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
+from dpdb.plan.logical.per_unit import argument_grid
+from dpdb.plan.ranges.ranges import nullable
+from dpdb.plan.ranges.statistics import Grid, fit_grid
+from dpdb.plan.relations.privacy_ids import Name, names_of, unit_columns
+from dpdb.plan.relations.relations import Scan, Source, scans
+from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.records import dataclass
+
+
+@dataclass(frozen=True)
+class UnionPart:
+    """The rows of one SELECT: of `source` those for which `where` is true."""
+
+    source: Source
+    where: Expr | None
+    columns: tuple[Expr, ...]
+
+    @property
+    def names_read(self) -> frozenset[str]:
+        """The names of the columns of `source` that are read."""
+        read = [*self.columns, *([] if self.where is None else [self.where])]
+        return frozenset().union(*map(columns_of, read))
+
+
+@dataclass(frozen=True)
+class RowUnion(Table):
+    """A table of the rows of several parts.
+
+    Its `unit` is empty where no column names the units of its rows.
+    """
+
+    parts: tuple[UnionPart, ...] = ()
+    unit_word: str = ""
+    """What a message calls a unit."""
+    sample_key: str = ""
+
+    @property
+    def unit_in_words(self) -> str:
+        return self.unit_word
+
+    @property
+    def rows_held(self) -> int:
+        """The most rows of a unit: those of all parts."""
+        return sum(part.source.rows_held for part in self.parts)
+
+    @property
+    def names_every_unit(self) -> bool:
+        at = next(at for at, column in enumerate(self.columns) if column.name == self.unit)
+        return all(_names_unit(part, at, always=True) for part in self.parts)
+
+    @property
+    def references(self) -> tuple[ColumnRef, ...]:
+        """All columns, as expressions."""
+        return tuple(map(ColumnRef, self.columns))
+
+    @property
+    def nominal(self) -> int:
+        """The cap on a unit's rows: a query may ask for a lower one."""
+        return sum(part.source.rows_per_unit for part in self.parts)
+
+    @property
+    def arithmetic(self) -> str:
+        """How the cap on a unit's rows is worked out, such as `20 + 20`."""
+        return " + ".join(str(part.source.rows_per_unit) for part in self.parts)
+
+
+def row_union(
+    labels: Sequence[str], kinds: Sequence[Kind], parts: Sequence[UnionPart], policy: Policy
+) -> RowUnion:
+    """The table of these parts, with columns of these types.
+
+    The columns are named by where they stand; `labels` are for messages.
+    """
+    columns, units = [], []
+    for at, label in enumerate(labels):
+        name = f"c{at + 1}"
+        expressions = tuple(part.columns[at] for part in parts)
+        naming = _naming(parts, at, policy)
+        column = _column(name, kinds[at], expressions, parts, naming)
+        columns.append(replace(column, label=label or f"column {at + 1}"))
+        if all(_names_unit(part, at) for part in parts):
+            units.append(name)
+    words = {part.source.unit_in_words for part in parts}
+    return RowUnion(
+        name="",
+        path=Path(),
+        columns=tuple(columns),
+        unit=units[0] if units else "",
+        rows_per_unit=sum(part.source.rows_per_unit for part in parts),
+        parts=tuple(parts),
+        unit_word=words.pop() if len(words) == 1 else policy.unit,
+        sample_key=policy.sample_key,
+    )
+
+
+def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: Policy) -> RowUnion:
+    """The rows of a source that pass a condition, with what is read of them as columns."""
+    part = UnionPart(source, where, tuple(read))
+    labels = [each.column.called if isinstance(each, ColumnRef) else "" for each in read]
+    return row_union(labels, [each.kind for each in read], [part], policy)
+
+
+def _names_unit(part: UnionPart, at: int, *, always: bool = False) -> bool:
+    """Whether a column is one that names the units of a part's rows, or `always` does."""
+    column, naming = part.columns[at], unit_columns(part.source, always=always)
+    return isinstance(column, ColumnRef) and column.column.name in naming
+
+
+def _naming(parts: Iterable[UnionPart], at: int, policy: Policy) -> Reference | None:
+    """What a column references: the key that it names rows by in all parts, if it does."""
+    named: set[Name | None] = set()
+    references: list[Reference] = []
+    for part in parts:
+        column = part.columns[at]
+        names = names_in(part.source, policy)
+        name = names.get(column.column.name) if isinstance(column, ColumnRef) else None
+        named.add(name)
+        if isinstance(column, ColumnRef) and column.column.references is not None:
+            references.append(column.column.references)
+        elif name is not None and name.table is not None and name.column is not None:
+            references.append(Reference(name.table, name.column))
+    return references[0] if len(named) == 1 and None not in named and references else None
+
+
+def names_in(source: Source, policy: Policy) -> Mapping[str, Name]:
+    """What the columns of a source name."""
+    leaves = [Scan(source)] if isinstance(source, Table) else scans(source.relation)
+    return {name: named for leaf in leaves for name, named in names_of(leaf, policy).items()}
+
+
+def _column(
+    name: str,
+    kind: Kind,
+    expressions: Sequence[Expr],
+    parts: Sequence[UnionPart],
+    naming: Reference | None,
+) -> Column:
+    """A column that holds what these expressions come to, one in each part."""
+    missing = any(map(nullable, expressions))
+    column = Column(name, kind, nullable=missing, references=naming)
+    if all(isinstance(each, ColumnRef) and each.column.guessed for each in expressions):
+        return replace(column, guessed=True)
+    values = _values(expressions)
+    if values is not None:
+        ends = [Fraction(value) for value in values] if kind.ordinal else []
+        low, high = (min(ends), max(ends)) if ends else (None, None)
+        return replace(column, lower=low, upper=high, values=values)
+    if not kind.ordinal:
+        return column
+    held = [each for each in zip(expressions, parts, strict=True) if not is_null_constant(each[0])]
+    grids = [argument_grid(expression, part.where) for expression, part in held]
+    if not grids or None in grids:
+        return replace(column, nullable=missing or kind is Kind.NUMBER)
+    return _on_common_grid(column, [grid for grid in grids if grid is not None])
+
+
+def _on_common_grid(column: Column, grids: Sequence[Grid]) -> Column:
+    """The column with bounds and a step for the values of all grids."""
+    low = min(grid.lower * grid.step for grid in grids)
+    high = max(grid.upper * grid.step for grid in grids)
+    grid = fit_grid(_common(grid.step for grid in grids), low, high, MAGNITUDE_LIMIT)
+    low, high = grid.lower * grid.step, grid.upper * grid.step
+    return replace(column, lower=low, upper=high, step=grid.step)
+
+
+def _values(expressions: Iterable[Expr]) -> tuple[Value, ...] | None:
+    """The values that columns declare, and constants; None where others may be there."""
+    listed: dict[Value, None] = {}
+    for each in expressions:
+        match each:
+            case ColumnRef(column=Column(values=values)) if values is not None:
+                listed.update(dict.fromkeys(values))
+            case Literal(value=value):
+                listed.update({} if value is None else {value: None})
+            case _:
+                return None
+    return tuple(listed) or None
+
+
+def _common(steps: Iterable[Fraction]) -> Fraction:
+    """The greatest step of which all steps are whole multiples."""
+    common = Fraction(0)
+    for step in steps:
+        numerator = math.gcd(
+            common.numerator * step.denominator, step.numerator * common.denominator
+        )
+        common = Fraction(numerator, common.denominator * step.denominator)
+    return common

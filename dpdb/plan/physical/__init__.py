@@ -1,0 +1,1 @@
+"""The physical plan of one aggregate: its moments, mechanism, scale and releases."""

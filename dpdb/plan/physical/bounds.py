@@ -1,0 +1,123 @@
+"""Bounds of an aggregate's argument: the error for missing ones, and the bins of APPROX_BOUNDS."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+from dpdb.errors import MissingBounds
+from dpdb.plan.expressions.expressions import (
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    children,
+    compare,
+    logic,
+)
+from dpdb.plan.expressions.single_values import SingleValue
+from dpdb.plan.logical.query import Aggregate
+from dpdb.plan.ranges.ranges import Environment, interval
+from dpdb.plan.ranges.statistics import Histogram
+from dpdb.policy.catalog import Column, Kind
+from dpdb.policy.names import written
+from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.records import dataclass
+
+FAILURE = 0.001
+"""The probability that some bin without rows is taken for one with many."""
+_SMALLEST, _LARGEST = -10, 53
+"""The exponents of the bins' ends; for whole numbers they begin at 0."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Numbers from `low` to `high`: an end nearer to zero is not in it, but in a bin of zero."""
+
+    low: Fraction
+    high: Fraction
+
+
+def bins(kind: Kind) -> tuple[Bin, ...]:
+    """All bins in ascending order; that of zero holds nothing else.
+
+    What is beyond the outermost bins is in them, as no bounds can reach farther.
+    """
+    first = 0 if kind is Kind.INTEGER else _SMALLEST
+    ends = [Fraction(0), *(Fraction(2) ** exponent for exponent in range(first, _LARGEST + 1))]
+    above = [Bin(low, high) for low, high in pairwise(ends)]
+    below = [Bin(-each.high, -each.low) for each in reversed(above)]
+    return (*below, Bin(Fraction(0), Fraction(0)), *above)
+
+
+def histogram(argument: Expr, where: Expr | None) -> Histogram:
+    """The statistic that counts the values in each bin: an atom for each, the highest bin first.
+
+    Its conditions are, for each bin, that a value is in it or below it: so a row fulfils that of
+    its own bin and those of all above.
+    """
+    conditions = tuple(_conditions(argument, where))
+    number = len(conditions)
+    atoms = ((False,) * place + (True,) * (number - place) for place in reversed(range(number)))
+    return Histogram(conditions, tuple(atoms))
+
+
+def _conditions(argument: Expr, where: Expr | None) -> Iterator[Expr]:
+    *others, _ = bins(argument.kind)
+    for each in others:
+        end = Literal(_constant(each.high, argument.kind), argument.kind)
+        yield _both(where, compare("<=" if each.low >= 0 else "<", argument, end))
+    yield _both(where, compare("=", argument, argument))  # whatever is not NULL
+
+
+def _both(where: Expr | None, condition: Expr) -> Expr:
+    return condition if where is None else logic("and", [where, condition])
+
+
+def _constant(end: Fraction, kind: Kind) -> int | Fraction:
+    return int(end) if kind is Kind.INTEGER else end
+
+
+def threshold(mechanism: Laplace | Gaussian, number: int) -> float:
+    """What noise on `number` bins exceeds with probability FAILURE at most, in any of them."""
+    return mechanism.quantile(1 - FAILURE / number)
+
+
+def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
+    """The error, which names the first column without bounds."""
+    assert aggregate.argument is not None
+    named = next(_unbounded(aggregate.argument, known), None)
+    if named is None:
+        what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
+    else:
+        what, name = named.column.called, written(named.column.called)
+        dated = named.kind.temporal  # the command line has no dates, nor have powers of two
+        option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
+        suggestion = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"
+        hint = (
+            f"declare bounds for {what} in the policy,{option} "
+            f"or write CLAMP({name}, low, high), or WHERE {name} BETWEEN low AND high{suggestion}"
+        )
+    message = f"{what} has no bounds, so one row could change the answer without limit"
+    return MissingBounds(message, hint=hint, place=aggregate.place)
+
+
+def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
+    """The columns within an expression that have no bounds and can have some: no texts."""
+    match expression:
+        case ColumnRef(column=SingleValue(argument=argument)) if argument is not None:
+            yield from _unbounded(argument, known)
+        case ColumnRef() as column if column.kind.ordinal:
+            if not interval(expression, known).bounded:
+                yield column
+        case Cast(
+            operand=ColumnRef(column=Column(guessed=True)) as column,
+            kind=Kind.NUMBER | Kind.INTEGER,
+        ):
+            if not interval(expression, known).bounded:
+                yield column
+        case _:
+            for child in children(expression):
+                yield from _unbounded(child, known)

@@ -1,0 +1,313 @@
+"""The lowering of one aggregate into the releases behind it: statistics, grids and mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from dpdb.errors import TooLarge, Unsupported
+from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot
+from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
+from dpdb.plan.logical.per_unit import number_of_values
+from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Options, Query
+from dpdb.plan.physical import bounds
+from dpdb.plan.physical.bounds import missing_bounds
+from dpdb.plan.physical.mechanism_choice import MechanismChoice
+from dpdb.plan.physical.moment_lowering import SQUARES_LIMIT, MomentLowering
+from dpdb.plan.physical.moments import NO_MOMENTS, Moment, Moments, moments_of
+from dpdb.plan.physical.plan import Release, ReleasedGroup
+from dpdb.plan.ranges.group_keys import key_values
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.ranges import Environment, interval, narrow, nullable
+from dpdb.plan.ranges.statistics import (
+    Distinct,
+    Grid,
+    Ranks,
+    Tally,
+    Total,
+    fit_grid,
+    reach_of,
+    step_of,
+)
+from dpdb.plan.relations.privacy_ids import unit_columns
+from dpdb.plan.relations.relations import Joined
+from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.sensitivity import Contribution
+from dpdb.records import dataclass
+
+MAX_MAGNITUDE = 10**100
+"""The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
+
+RowCount = Callable[[Table], int]
+"""Gives the number of rows of a table; asked only where that number is public."""
+
+
+NO_SHARE = BudgetShare(Fraction(0))
+"""The share of an aggregate that is public and has no noise."""
+
+
+@dataclass(frozen=True)
+class PlanningContext:
+    """What the planner knows besides the query: the policy, public row counts, the options."""
+
+    policy: Policy
+    rows: RowCount
+    options: Options = NO_OPTIONS
+    share: BudgetShare = NO_SHARE
+    """What the whole query may spend."""
+    remembered: tuple[ReleasedGroup, ...] = ()
+    """Groups that were drawn before, over the same rows and groups as the query's own."""
+    selections: int = 1
+    """How many times keys are to be found in the data, in the query and its subqueries."""
+
+    @property
+    def concentrated(self) -> bool:
+        """Whether the query's share is: then the squares of ε add up, and not the ε."""
+        return self.share.concentrated
+
+
+def contribution_of(
+    aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1, parts: int = 1
+) -> Contribution:
+    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups.
+
+    So many `parts` of these groups are within each group of the query's GROUP BY.
+    """
+    argument = aggregate.argument
+    optional = (
+        query.where is not None
+        or aggregate.where is not None
+        or bool(query.keys)
+        # A row may find no other to be joined with.
+        or isinstance(query.table, Joined)
+        # A unit may have fewer rows than its cap.
+        or query.table.unit is not None
+        or any(map(nullable, aggregate.arguments))
+    )
+    table, most = query.table, query.groups_per_unit
+    groups = None if most is None or not query.keys else most * parts
+    value, rows = single_value(argument), table.rows_per_unit
+    if isinstance(value, DistinctValue):
+        rows = int(min(rows, group_count * number_of_values(value)))
+    by_unit = isinstance(value, UnitValue)
+    return Contribution(policy.neighbors, optional, group_count, rows, groups, by_unit)
+
+
+class Lowered(NamedTuple):
+    """The result of lowering one aggregate."""
+
+    releases: list[Release]
+    range: Interval
+    """The exact answer lies in this interval, whatever the rows are."""
+    public_rows: int | None
+    """The number of rows that are counted, where it is public."""
+    moments: Moments = NO_MOMENTS
+    """What is read from the releases of counts, sums, averages and variances."""
+
+
+@dataclass(frozen=True)
+class AggregateLowering:
+    """An aggregate with all that decides its releases."""
+
+    context: PlanningContext
+    query: Query
+    aggregate: Aggregate
+    known: Environment
+    group_count: int
+    share: BudgetShare
+    parts: int = 1
+    """How many of the groups are within each group of GROUP BY, as filters divide it."""
+
+    def lower(self) -> Lowered:
+        """The releases, the range of the answer, and the row count where it is public."""
+        aggregate = self.aggregate
+        match aggregate.function:
+            case Function.COUNT_DISTINCT:
+                statistic = Distinct(self._argument, aggregate.where)
+                choice, share = self._choice, self.share
+                units = self._names_units
+                noise = choice.for_units(share) if units else choice.for_distinct(share)
+                return Lowered([Release("count_distinct", statistic, noise)], Interval(), None)
+            case Function.MIN:
+                return self._quantile(Fraction(0), self._extremes_grid())
+            case Function.MAX:
+                return self._quantile(Fraction(1), self._extremes_grid())
+            case Function.QUANTILE:
+                assert aggregate.fraction is not None
+                return self._quantile(aggregate.fraction, self._grid)
+            case Function.MODE:
+                return self._mode()
+            case Function.APPROX_BOUNDS:
+                return self._approx_bounds()
+        return self.lower_moments(moments_of(aggregate))
+
+    def lower_moments(self, needed: frozenset[Moment]) -> Lowered:
+        """Releases of these moments, which may be those of other aggregates, too."""
+        releases, moments = self.moments.lower(needed)
+        return Lowered(releases, self.range, self.public_rows, moments)
+
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows that are counted, where it is public and of use."""
+        public = self._contribution.fixed and self.aggregate.function is not Function.SUM
+        return self._row_count() if public else None
+
+    @property
+    def moments(self) -> MomentLowering:
+        """The lowering of the argument's moments, from which COUNT, SUM and the like are computed.
+
+        It is not cached: it refers to this object, and such a circle would keep a session's rows.
+        """
+        argument = self.aggregate.argument
+        return MomentLowering(
+            argument,
+            self.aggregate.where,
+            argument is not None and nullable(argument),
+            lambda squared: self._coarse_grid if squared else self._grid,
+            self._choice,
+            self.share,
+            self._row_count if self._contribution.fixed else None,
+        )
+
+    def _row_count(self) -> int:
+        assert isinstance(self.query.table, Table)
+        return self.context.rows(self.query.table)
+
+    @cached_property
+    def range(self) -> Interval:
+        """Where the exact answer lies, whatever the rows are."""
+        match self.aggregate.function:
+            case Function.COUNT | Function.SUM:
+                return Interval()
+            case Function.AVG:
+                return self._range(self._grid)
+        grid = self._coarse_grid
+        half = max(grid.upper - grid.centre, grid.centre - grid.lower) * grid.step
+        # A sample of two rows, each `half` from the centre, has twice the population's variance.
+        widest = {
+            Function.VAR_POP: half**2,
+            Function.VAR_SAMP: 2 * half**2,
+            Function.STDDEV_POP: half,
+            Function.STDDEV_SAMP: Fraction(3, 2) * half,
+        }
+        return Interval(Fraction(0), widest[self.aggregate.function])
+
+    @property
+    def _argument(self) -> Expr:
+        assert self.aggregate.argument is not None
+        return self.aggregate.argument
+
+    @property
+    def _names_units(self) -> bool:
+        """Whether the argument is the column that names the privacy unit of a row."""
+        argument = self._argument
+        naming = unit_columns(self.query.table)
+        return isinstance(argument, ColumnRef) and argument.column.name in naming
+
+    @cached_property
+    def _contribution(self) -> Contribution:
+        policy, cells = self.context.policy, self.group_count
+        return contribution_of(self.aggregate, self.query, policy, cells, self.parts)
+
+    @cached_property
+    def _choice(self) -> MechanismChoice:
+        return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
+
+    def _quantile(self, fraction: Fraction, grid: Grid) -> Lowered:
+        statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
+        mechanism = self._choice.for_quantile(statistic, self.share)
+        return Lowered([Release("quantile", statistic, mechanism)], self._range(grid), None)
+
+    def _mode(self) -> Lowered:
+        if not isinstance(self._argument, ColumnRef):
+            raise Unsupported("MODE takes a column", place=self.aggregate.place)
+        values = key_values(self._argument, None, {})
+        weight = self._weight
+        statistic = Tally(self._argument, self.aggregate.where, values, weight)
+        mechanism = self._choice.for_mode(*statistic.bounds, self.share)
+        name, unit = (
+            ("mode", Fraction(1)) if weight is None else ("weighted_mode", weight.grid.step)
+        )
+        release = Release(name, statistic, mechanism, unit)
+        return Lowered([release], interval(self._argument, {}), None)
+
+    @property
+    def _weight(self) -> Total | None:
+        """The total of the weights of a MODE, which are clamped as a SUM of them would be."""
+        aggregate, weight = self.aggregate, self.aggregate.weight
+        if weight is None:
+            return None
+        summed = Aggregate(Function.SUM, weight, aggregate.where, place=aggregate.place)
+        return Total(weight, aggregate.where, replace(self, aggregate=summed)._grid)
+
+    def _approx_bounds(self) -> Lowered:
+        if self.query.keys:
+            raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
+        statistic = bounds.histogram(self._argument, self.aggregate.where)
+        cells, policy = len(statistic.atoms), self.context.policy
+        contribution = contribution_of(self.aggregate, self.query, policy, cells, cells)
+        choice = MechanismChoice(self.context.options, contribution, self.aggregate.place)
+        noise = choice.for_total(1, 1, self.share)
+        return Lowered([Release("bins", statistic, noise)], Interval(), None)
+
+    def _extremes_grid(self) -> Grid:
+        """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.
+
+        Without bounds the grid reaches as far as doubles are exact, or dates go, and what is
+        beyond counts as its ends.
+        """
+        bounds = self._bounds
+        if bounds.bounded or self.context.options.sensitivity == "smooth":
+            return self._grid
+        step, ends = reach_of(self._argument)
+        wide = bounds.meet(ends)
+        if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
+            raise missing_bounds(self.aggregate, self.known)
+        return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
+
+    @cached_property
+    def _bounds(self) -> Interval:
+        """The interval of the argument's values in the rows that count."""
+        narrowed = narrow(self.aggregate.where, _narrowed(self.query.where, *self.known.items()))
+        bounds = interval(self._argument, narrowed)
+        # Where the conditions exclude each other, no row will be counted.
+        return interval(self._argument, self.known) if bounds.empty else bounds
+
+    @cached_property
+    def _grid(self) -> Grid:
+        """The public grid of the argument, from its bounds, with steps as fine as may be."""
+        return self._grid_within(MAGNITUDE_LIMIT)
+
+    @cached_property
+    def _coarse_grid(self) -> Grid:
+        """The grid of values that are squared, which are fewer."""
+        return self._grid_within(SQUARES_LIMIT)
+
+    def _grid_within(self, limit: int) -> Grid:
+        """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
+        bounds = self._bounds
+        if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
+            raise missing_bounds(self.aggregate, self.known)
+        if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
+            raise TooLarge(
+                "the values can be too large to be aggregated",
+                hint="narrow the bounds, for instance with CLAMP",
+                place=self.aggregate.place,
+            )
+        return fit_grid(
+            step_of(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
+        )
+
+    def _range(self, grid: Grid) -> Interval:
+        return Interval(grid.lower * grid.step, grid.upper * grid.step)
+
+
+@lru_cache(maxsize=16)
+def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
+    """The intervals of the columns under WHERE, cached because all aggregates of a query ask."""
+    return narrow(where, dict(known))

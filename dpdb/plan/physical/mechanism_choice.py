@@ -1,0 +1,245 @@
+"""The choice of a mechanism for a release, and the split of its share over moments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption, Place, TooLarge
+from dpdb.plan.expressions.expressions import ColumnRef
+from dpdb.plan.logical.query import Options
+from dpdb.plan.physical.plan import Mechanism
+from dpdb.plan.ranges.statistics import Grid, Joint, Ranks
+from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.privacy import sensitivity
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.bracket import MOST_RANKS, Bracket
+from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
+from dpdb.privacy.gradual_release import LOOKS
+from dpdb.privacy.halves import Halves
+from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.sensitivity import Contribution
+from dpdb.privacy.walk import SPAN, Walk
+from dpdb.records import dataclass
+
+AVERAGE_SPLIT = (Fraction(13, 25), Fraction(12, 25))
+"""The shares of an average's sum and count, where each is a release of its own.
+
+The mean is c + S/N for the sum S of x - c, where c is the middle of bounds
+c ± h. To first order its error is (s - (m-c)·t)/n for noise s, t of scale h/ε₁
+and 1/ε₂ and true mean m, with variance ∝ (h/ε₁)² + ((m-c)/ε₂)². Over means
+anywhere up to |m-c| = a·h the worst case is least for ε₁ : ε₂ = 1 : a^(2/3).
+At a = 1, all rows on one bound, that is half and half; a = 0.9, skewed as
+incomes are, gives 0.52.
+"""
+
+VARIANCE_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+"""The shares of a variance's squares, sum and count, where each is a release of its own.
+
+With y = x - c in [-h, h] and z = y² - h²/2, the variance is h²/2 + Z/N - (Y/N)².
+Its first-order error weighs the three noises by h²/2, 2|ȳ|h and |z̄ - 2ȳ²|.
+Data spread evenly over the bounds has ȳ = 0 and z̄ = -h²/6, so weights
+(1/2, 0, 1/6)·h²; shares ∝ weight^(2/3) would starve Y, whose weight is not
+known. A half and two quarters is best where |ȳ| is about h/11; in the worst
+corner (|ȳ| = h) its error is 1.52 times the smallest possible.
+"""
+
+PUBLIC_COUNT_WEIGHTS = 7, 4
+"""The weights a, b of the vector (a·Σy², b·h·Σy), from which a variance of n rows is computed.
+
+A row that is replaced moves it by a|y² - y'²| + bh|y - y'|, at most (a + b + b²/4a)·h²: 11.6 h². So
+the two have parts .605 and .691 of the ε that each would need alone. The sum of the parts is more
+than 1, as a row that moves one the most does not move the other the most.
+"""
+
+
+FEW_RUNGS = 64
+"""The most rungs among which the exponential mechanism finds MIN and MAX better than a walk."""
+
+
+def with_usual_noise(options: Options, share: BudgetShare) -> Options:
+    """The options with the less noise on counts and sums that the share allows, if they name none.
+
+    That is Gaussian noise where its ρ is what is paid for, and Laplace noise elsewhere.
+    """
+    named = options.mechanism in ("laplace", "gaussian")
+    if named or not share.concentrated or share.delta < SMALLEST_DELTA:
+        return options
+    if options.noise_index or options.relative_error:  # these are for Laplace noise alone
+        return options
+    return replace(options, mechanism="gaussian")
+
+
+@dataclass(frozen=True)
+class MechanismChoice:
+    """Chooses the mechanisms of one aggregate by the options of its query.
+
+    Its methods raise TooLarge where a share is too small for the sensitivity, and InvalidOption
+    where a mechanism needs a δ that the share does not have.
+    """
+
+    options: Options
+    contribution: Contribution
+    place: Place | None
+
+    def for_total(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
+        """The mechanism for a sum to which each row adds between `lower` and `upper` grid steps."""
+        return self._noise(
+            sensitivity.total(lower, upper, self.contribution),
+            sensitivity.total_squared(lower, upper, self.contribution),
+            share,
+        )
+
+    def for_joint(self, statistic: Joint, share: BudgetShare) -> Mechanism:
+        """Laplace noise for a vector, of one scale on all of its parts."""
+        change = sensitivity.joint(statistic.signed_bounds, self.contribution)
+        return self._scaled(Laplace(change, share.epsilon))
+
+    def for_distinct(self, share: BudgetShare) -> Mechanism:
+        """The mechanism for a number of different values."""
+        return self._noise(
+            sensitivity.distinct(self.contribution),
+            sensitivity.distinct_squared(self.contribution),
+            share,
+        )
+
+    def for_units(self, share: BudgetShare) -> Mechanism:
+        """The mechanism for a number of different privacy units."""
+        change = sensitivity.units(self.contribution)
+        return self._noise(change, change, share)
+
+    def for_quantile(self, statistic: Ranks, share: BudgetShare) -> Mechanism:
+        """The mechanism for a quantile of values on a grid.
+
+        MIN and MAX are found by a walk, but for few rungs or bounds that are declared to be tight:
+        where the bounds are near the extremes the exponential mechanism is better.
+        """
+        fraction = statistic.fraction
+        if self.options.sensitivity == "smooth":
+            return self._smooth(fraction, statistic.grid, share)
+        if fraction in (0, 1) and len(statistic.rungs) > FEW_RUNGS and not _is_tight(statistic):
+            return self._walk(share)
+        change = sensitivity.rank(fraction, self.contribution)
+        return self._exponential(change, share, sensitivity.is_one_sided_rank(fraction))
+
+    def for_quantiles(self, fractions: tuple[Fraction, ...], share: BudgetShare) -> Halves | None:
+        """The mechanism for several quantiles at once, where it is better than one for each.
+
+        Which is better follows from how far off the ranks are likely to be, whatever the rows are.
+        Ties that are cut cost a little, so a gain of less than a tenth is none.
+        """
+        together = Halves(fractions, share.epsilon, self.contribution)
+        if not min(together.rates.values()):
+            return None
+        each = _selecting(share.part(Fraction(1, len(fractions))))
+        changes = (sensitivity.rank(fraction, self.contribution) for fraction in fractions)
+        apart = sum(((2 * change / each) ** 2 for change in changes), Fraction(0))
+        return together if together.squared_error < Fraction(9, 10) * apart else None
+
+    def for_bracket(
+        self, statistic: Ranks, share: BudgetShare, confidence: float
+    ) -> Bracket | None:
+        """The mechanism for the interval of a quantile.
+
+        None where the value has noise instead, and where ε is too small for any table to have
+        an interval narrower than the bounds.
+        """
+        epsilon, groups = _selecting(share), self.contribution.groups_touched
+        if self.options.sensitivity == "smooth" or epsilon < 2 * groups * SLACK:
+            return None
+        change = sensitivity.rank(statistic.fraction, self.contribution)
+        reach = statistic.grid.upper - statistic.grid.lower
+        bracket = Bracket(change, epsilon, confidence, reach, groups)
+        return bracket if bracket.target < MOST_RANKS else None
+
+    def for_mode(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
+        """The mechanism for the value of the largest score among declared ones.
+
+        Each row adds between `lower` and `upper` grid steps to the score of its value.
+        """
+        change = sensitivity.tally(lower, upper, self.contribution)
+        one_sided = sensitivity.is_one_sided_tally(lower, upper, self.contribution)
+        return self._exponential(change, share, one_sided)
+
+    def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
+        mechanism: Laplace | Gaussian
+        if self.options.mechanism == "gaussian" and squared:
+            mechanism = self._gaussian(change, squared, share)
+        else:
+            looks = 1 if self.options.relative_error is None else LOOKS
+            mechanism = Laplace(change, share.epsilon, looks)
+        return self._scaled(mechanism)
+
+    def _scaled(self, mechanism: Laplace | Gaussian) -> Mechanism:
+        """The mechanism, whose noise fits 64 bits."""
+        if mechanism.scale > MAX_SCALE:
+            raise self._too_large()
+        return mechanism
+
+    def _gaussian(self, change: int, squared: int, share: BudgetShare) -> Gaussian:
+        self._check_delta(share, "Gaussian noise")
+        single = self.contribution.groups_touched == 1
+        if not share.concentrated:
+            variance = variance_for(change, squared, single, share.epsilon, share.delta)
+            return Gaussian(squared, variance, share.epsilon, share.delta)
+        variance = squared / share.epsilon**2
+        alone = epsilon_of(variance, change, squared, single, share.delta)
+        return Gaussian(squared, variance, alone, share.delta)
+
+    def _smooth(self, fraction: Fraction, grid: Grid, share: BudgetShare) -> Smooth:
+        self._check_delta(share, "noise of smooth sensitivity")
+        rows, groups = self.contribution.rows_per_unit, self.contribution.groups_touched
+        mechanism = Smooth(fraction, share.epsilon, share.delta, rows, groups)
+        if mechanism.largest_scale((grid.lower, grid.upper)) > MAX_SCALE:
+            raise self._too_large()
+        return mechanism
+
+    def _exponential(self, change: Fraction, share: BudgetShare, one_sided: bool) -> Exponential:
+        groups = self.contribution.groups_touched
+        mechanism = Exponential(change, _selecting(share), one_sided, groups)
+        if mechanism.epsilon < 2 * groups * SLACK:
+            raise TooLarge(
+                "epsilon is too small to select a value with",
+                hint="ask for more epsilon, or for fewer things at once",
+                place=self.place,
+            )
+        return mechanism
+
+    def _walk(self, share: BudgetShare) -> Walk:
+        contribution = self.contribution
+        one_way, rows = contribution.one_way, contribution.rows_per_unit
+        # One way, a walk is (SPAN·ε)²/8-zCDP, so ρ = ε²/2 allows 2/SPAN times the share's ε.
+        more = 2 / SPAN if share.concentrated and one_way else Fraction(1)
+        walk = Walk(rows, share.epsilon * more, one_way)
+        if walk.look_scale > MAX_SCALE:
+            raise self._too_large()
+        return walk
+
+    def _check_delta(self, share: BudgetShare, what: str) -> None:
+        if share.delta < SMALLEST_DELTA:
+            raise InvalidOption(
+                f"{what} needs delta above 0",
+                hint="--delta 1e-6, or delta in the policy: far below 1 / the number of rows",
+                place=self.place,
+            )
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            "epsilon is too small for values this large: the noise would be all there is",
+            hint="narrow the bounds, or ask for more epsilon",
+            place=self.place,
+        )
+
+
+def _selecting(share: BudgetShare) -> Fraction:
+    """The ε of an exponential mechanism that spends the share.
+
+    It is ε²/8-zCDP, so ρ = ε²/2 allows twice the share's ε.
+    """
+    return share.epsilon * (2 if share.concentrated else 1)
+
+
+def _is_tight(statistic: Ranks) -> bool:
+    """Whether the policy says that the bounds of the column are near its extremes."""
+    argument = statistic.argument
+    return isinstance(argument, ColumnRef) and argument.column.tight

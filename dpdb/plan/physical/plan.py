@@ -1,0 +1,305 @@
+"""The plan of a query: its releases in groups, and how its output follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from fractions import Fraction
+from functools import cached_property
+
+from dpdb.plan.expressions.expressions import Expr, Slot, conjunction, slots
+from dpdb.plan.expressions.single_values import stored_columns
+from dpdb.plan.identity import identity
+from dpdb.plan.logical.derived import Derived
+from dpdb.plan.logical.derived_columns import noisy_columns
+from dpdb.plan.logical.found_keys import FoundKeys, are_sought
+from dpdb.plan.logical.query import Ordering, Output
+from dpdb.plan.physical.moments import Estimate, GroupMoments
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.ranges import Environment, interval
+from dpdb.plan.ranges.statistics import Histogram, Joint, KeyUnits, Part, Statistic, filters_of
+from dpdb.plan.relations.regions import Region, region
+from dpdb.plan.relations.relations import Joined, Source
+from dpdb.plan.work.unit_work import NO_WORK, UnitWork
+from dpdb.policy.catalog import Value
+from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.accounting.loss import Loss, added, largest_loss
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.walk import Walk
+from dpdb.records import dataclass
+
+CONFIDENCE = 0.95
+"""The confidence of every interval, and of an error goal that names none."""
+
+
+def at_once(confidence: float, number: int, *, independent: bool = True) -> float:
+    """The confidence that each of `number` intervals needs for all to hold at once.
+
+    All hold with probability `confidence`: where their noises are independent by Šidák's
+    correction ([Sid67]), and otherwise because the probabilities to fail add up (Bonferroni).
+    """
+    if independent:
+        return float(confidence ** (1 / number))
+    return 1 - (1 - confidence) / number
+
+
+Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth | Threshold
+
+
+@dataclass(frozen=True)
+class Release:
+    """A noisy statistic that is to be drawn: one value for each group."""
+
+    aggregate: str
+    """The name of the aggregate, or of the part of one: `sum`, `count`, `sum_of_squares`, …"""
+    statistic: Statistic
+    mechanism: Mechanism
+    """A bracket is around the values of the last release before it that is none."""
+    unit: Fraction = Fraction(1)
+    """The size of one grid step of the mechanism, in the analyst's units."""
+    column: int = 0
+    """Which of several quantiles that are selected together a bracket is around."""
+    terms: int = 1
+    """How many noisy values of an earlier answer each of these adds up."""
+
+    def __hash__(self) -> int:
+        """The hash of the fields, which is worked out once: what is remembered is found by it."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        fields = self.aggregate, self.statistic, self.mechanism, self.unit, self.column, self.terms
+        return hash(fields)
+
+    @property
+    def size(self) -> int:
+        """The number of noisy values for each group."""
+        if isinstance(self.statistic, Histogram):
+            return len(self.statistic.atoms)
+        return len(self.parts)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is drawn for each group: the parts of a vector, or one statistic."""
+        match self.statistic:
+            case Joint(parts=parts):
+                return parts
+            case statistic:
+                return (Part(self.aggregate, statistic, unit=self.unit),)
+
+
+@dataclass(frozen=True)
+class ReleasedGroup:
+    """Releases that are drawn together for moments of one argument over one filter."""
+
+    read: GroupMoments
+    """What can be read from them, by their places in `releases`."""
+    releases: tuple[Release, ...]
+    source: str | None = None
+    """What they follow from; None where they were drawn as they are."""
+    linear: bool = False
+    """Whether only counts and sums are read from them: too many noises are in them for others."""
+    series: tuple[str | None, ...] = field(default=(), compare=False)
+    """For each release the name of the series that it is a level of; empty where none is one.
+
+    Noises of one series are not independent of each other.
+    """
+
+    def __hash__(self) -> int:
+        """The hash of the releases alone, which know theirs."""
+        return hash(self.releases)
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The privacy loss of all of them."""
+        return added(release.mechanism.loss for release in self.releases)
+
+
+ReleaseFamily = tuple[tuple[int, ...], ...]
+"""Releases over filters that exclude each other: for each filter the indices of its releases."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
+
+    table: Source
+    where: Expr | None
+    keys: tuple[Expr, ...]
+    key_values: tuple[tuple[Value, ...], ...]
+    """For each key the values that it can have; none of one whose values are found in the data.
+
+    Each combination of them is a group: those of the last key change fastest from group to group.
+    """
+    releases: tuple[Release, ...]
+    estimates: tuple[Estimate, ...]
+    subplans: tuple[Plan, ...]
+    outputs: tuple[Output, ...]
+    having: Expr | None
+    order: tuple[Ordering, ...]
+    limit: int | None
+    offset: int
+    sample_key: str
+    """The policy's key that decides which rows count of a unit with more rows than its cap."""
+    competing_rows: int = 1
+    """The number of rows among which noise decides which are shown.
+
+    The intervals of these rows hold at once.
+    """
+    parallel: tuple[ReleaseFamily, ...] = ()
+    """Releases that compose in parallel, as no row is under two filters of one family."""
+    groups: tuple[tuple[int, ReleasedGroup], ...] = ()
+    """The groups that are to be drawn, each with the index of its first release."""
+    derived: Derived | None = None
+    """What is computed from the answers of the subplans, for a SELECT over answers."""
+    remembered: tuple[ReleasedGroup, ...] = ()
+    """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
+    found: FoundKeys | None = None
+    """The keys whose values are found in the data, if there are any."""
+    work: UnitWork = NO_WORK
+    """The work that one unit can add to the plan and its subqueries."""
+
+    @property
+    def unit_seconds(self) -> float:
+        """The most time that the rows of one unit can add, those of subqueries included."""
+        return self.work.seconds
+
+    @property
+    def recalled(self) -> int:
+        """The number of releases that are remembered."""
+        return sum(len(group.releases) for group in self.remembered)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the whole answer follows from what is remembered."""
+        return bool(self.remembered) and not any(self.every_release)
+
+    @property
+    def fresh(self) -> tuple[Release, ...]:
+        """The releases that are to be drawn for this plan, without those of subqueries."""
+        return self.releases[self.recalled :]
+
+    @property
+    def exact_releases(self) -> tuple[Release, ...]:
+        """The fresh releases that need exact results of an engine: all but the choice of keys."""
+        return tuple(each for each in self.fresh if not isinstance(each.statistic, KeyUnits))
+
+    @property
+    def cells(self) -> int:
+        """The number of groups, and so of rows of the answer before HAVING; 1 without keys."""
+        known = None if self.found is None else self.found.shown
+        return self.declared_groups * (1 if known is None else len(known))
+
+    @property
+    def declared_groups(self) -> int:
+        """The number of groups that declared keys make, for each combination of found ones."""
+        return math.prod(len(values) for values in self.key_values if values)
+
+    @property
+    def every_plan(self) -> Iterator[Plan]:
+        """The plans of subqueries and of theirs, which come first, and this one."""
+        for subplan in self.subplans:
+            yield from subplan.every_plan
+        yield self
+
+    @property
+    def every_release(self) -> Iterator[Release]:
+        """All releases that are drawn, in their order, those of subqueries first."""
+        for each in self.every_plan:
+            yield from each.fresh
+
+    @property
+    def settled(self) -> bool:
+        """Whether the policy alone gives the answer, because no row can count for it."""
+        drawn = self.subplans or are_sought(self.found)
+        return not drawn and all(estimate.obstacle for estimate in self.estimates)
+
+    @property
+    def aggregates(self) -> int:
+        """The number of aggregates, those of subqueries included."""
+        return len(self.estimates) + sum(subplan.aggregates for subplan in self.subplans)
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The composed loss of all mechanisms that run, those of subqueries included."""
+        return self.loss_given({})
+
+    def loss_given(self, losses: Mapping[int, Loss]) -> Loss:
+        """The loss with other losses of some releases; families add up by [McS09] Theorem 4."""
+        each = [losses.get(i, release.mechanism.loss) for i, release in enumerate(self.releases)]
+
+        def of(releases: Iterable[int]) -> Loss:
+            return added(each[index] for index in releases)
+
+        in_families = {index for family in self.parallel for part in family for index in part}
+        alone = (i for i in range(self.recalled, len(self.releases)) if i not in in_families)
+        families = (largest_loss(map(of, family)) for family in self.parallel)
+        return added((*(p.loss for p in self.subplans), of(alone), *families))
+
+    @cached_property
+    def composed_loss(self) -> ComposedLoss:
+        """What the composition theorems add up of the loss."""
+        return ComposedLoss.of(self.loss)
+
+    @cached_property
+    def region(self) -> Region:
+        """A region that holds every row at which the releases look, and so all they can tell of."""
+        if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
+            # A unit can have rows in several regions, up to its cap in each, so filters that
+            # exclude each other may still see the same unit.
+            return region(self.table, None)
+        filters = frozenset[Expr | None]().union(*(filters_of(r.statistic) for r in self.fresh))
+        return region(self.table, conjunction(self.where, *filters if len(filters) == 1 else ()))
+
+    @cached_property
+    def identity(self) -> str:
+        """Equal for plans that draw the same releases, however they show them."""
+        # Nothing is drawn by what is computed from the rows of answers.
+        read = (None if self.derived else (p.derived, p.outputs[0].expression)
+                for p in self.subplans)  # fmt: skip
+        nested = tuple(
+            (p.identity, own, *(e.aggregate for e in p.estimates))
+            for p, own in zip(self.subplans, read, strict=True)
+        )
+        of = self.table, self.where, self.key_values, self.keys
+        return identity((*of, self.releases, nested))
+
+    @property
+    def column_names(self) -> frozenset[str]:
+        """The names of the columns that the plan reads, without those of subqueries."""
+        read = [self.where, *self.keys]
+        for estimate in self.estimates:
+            read += estimate.aggregate.parts
+        for statistic in (release.statistic for release in self.releases):
+            # The conditions of a histogram and the weight of a tally are those of its aggregates.
+            if not isinstance(statistic, Histogram | KeyUnits):
+                read += (statistic.argument, statistic.where)
+        return frozenset().union(*(stored_columns(each) for each in read if each is not None))
+
+    def interval_of(self, output: Output) -> Interval:
+        """The interval of the exact value of an output, whatever the rows are."""
+        known: Environment = {
+            Slot("aggregate", index, each.aggregate.kind): each.interval
+            for index, each in enumerate(self.estimates)
+        }
+        return interval(output.expression, known)
+
+    def released_for(self, output: Output) -> set[int]:
+        """The indices of the releases from which an output is computed."""
+        used = slots(output.expression, "aggregate")
+        return {index for slot in used for index in self.estimates[slot].releases}
+
+    def noisy_subqueries(self, output: Output) -> list[int]:
+        """The indices of the subqueries in an output that draw noise."""
+        used = slots(output.expression, "subquery")
+        return [index for index in sorted(used) if any(self.subplans[index].every_release)]
+
+    def has_noise(self, output: Output) -> bool:
+        """Whether an output is computed from anything noisy."""
+        if self.derived is not None:
+            return noisy_columns(self.derived)[self.outputs.index(output)]
+        return bool(self.released_for(output) or self.noisy_subqueries(output))

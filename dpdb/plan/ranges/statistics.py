@@ -1,0 +1,286 @@
+"""The exact statistics that an engine computes, and the grid on which values lie."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+from dpdb.plan.expressions.expressions import ColumnRef, Expr
+from dpdb.plan.ranges.function_ranges import DATES, MOMENTS, timestamp_step
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.policy.catalog import Kind, Value
+from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
+from dpdb.privacy.walk import ladder
+from dpdb.records import dataclass
+
+_FINE_STEP = Fraction(1, 1000)
+"""The step for the MIN or MAX of numbers without bounds."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The whole multiples of `step` from `lower`·`step` to `upper`·`step`."""
+
+    step: Fraction
+    lower: int
+    upper: int
+
+    @property
+    def centre(self) -> int:
+        """The middle of the grid, in steps, rounded down."""
+        return (self.lower + self.upper) // 2
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of rows that pass `where`, or of those with an `argument` that is not NULL.
+
+    With `nulls` it is the number of those with an argument that is NULL.
+    """
+
+    argument: Expr | None
+    where: Expr | None
+    nulls: bool = False
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The numbers of rows in the atoms of `conditions`: no row is in two of them.
+
+    Rows in one atom make the same conditions true, and so the rows for which a condition is true
+    are those of some atoms. Where no condition is true a row is in no atom.
+    """
+
+    conditions: tuple[Expr, ...]
+    atoms: tuple[tuple[bool, ...], ...]
+    """For each atom, in ascending order, which of the conditions are true."""
+
+
+@dataclass(frozen=True)
+class Total:
+    """Σ p(x - centre) over counted rows, for the `argument` x in grid steps.
+
+    The polynomial p has whole `coefficients`, that of the constant first: (0, 1) is the sum of
+    x - centre, and (0, 0, 1) the sum of its squares.
+    """
+
+    argument: Expr
+    where: Expr | None
+    grid: Grid
+    centre: int = 0
+    coefficients: tuple[int, ...] = (0, 1)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest term that one row can add."""
+        low, high = self.grid.lower - self.centre, self.grid.upper - self.centre
+        return _range_of(self.coefficients, low, high)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that is drawn: `weight` times a statistic."""
+
+    name: str
+    """What it is, as releases are reported: `count`, `sum`, `sum_above_lower`, …"""
+    statistic: Count | Histogram | Total | Distinct | Ranks | Tally | KeyUnits
+    weight: int = 1
+    unit: Fraction = Fraction(1)
+    """The size of one step of it, in the analyst's units."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A vector of statistics that one row moves together, so that they have one sensitivity.
+
+    All totals have the same argument, grid and rows. Beside them may stand a count of rows in which
+    the argument is NULL, as no row is in both.
+    """
+
+    parts: tuple[Part, ...]
+
+    @property
+    def argument(self) -> Expr | None:
+        """The argument of the totals; None where there are only counts."""
+        return next((each.argument for each in self._totals), None)
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of the totals."""
+        return next((each.grid for each in self._totals), None)
+
+    @property
+    def where(self) -> Expr | None:
+        """The filter of the rows that count."""
+        statistic = self.parts[0].statistic
+        return None if isinstance(statistic, Histogram | KeyUnits) else statistic.where
+
+    @property
+    def _totals(self) -> list[Total]:
+        return [part.statistic for part in self.parts if isinstance(part.statistic, Total)]
+
+    @cached_property
+    def signed_bounds(self) -> tuple[tuple[int, int], ...]:
+        """For each choice of signs s, the least and greatest Σ s·t over what one row can add.
+
+        The ℓ1 norm of t is the largest Σ s·t over all signs, so these decide how far one row moves
+        the vector. Opposite signs say the same, so the first sign is always plus.
+        """
+        choices = product((1, -1), repeat=len(self.parts) - 1)
+        return tuple(self._bounds((1, *signs)) for signs in choices)
+
+    def _bounds(self, signs: tuple[int, ...]) -> tuple[int, int]:
+        """The least and greatest Σ s·t for these signs."""
+        polynomial, apart = [0, 0, 0], []
+        for sign, part in zip(signs, self.parts, strict=True):
+            match part.statistic:
+                case Total(coefficients=coefficients):
+                    for power, coefficient in enumerate(coefficients):
+                        polynomial[power] += sign * part.weight * coefficient
+                case Count(nulls=True):
+                    apart.append(sign * part.weight)
+                case Count():
+                    polynomial[0] += sign * part.weight
+        ends = [*self._ends(polynomial), *apart]
+        return min(ends), max(ends)
+
+    def _ends(self, polynomial: list[int]) -> tuple[int, int]:
+        """The least and greatest value of a polynomial in x - centre on the grid."""
+        total = next(iter(self._totals), None)
+        if total is None:
+            return polynomial[0], polynomial[0]
+        low, high = total.grid.lower - total.centre, total.grid.upper - total.centre
+        return _range_of(tuple(polynomial), low, high)
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The number of different values of `argument`, NULL not counted."""
+
+    argument: Expr
+    where: Expr | None
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The values of `argument`, from which the `fraction`-quantile is selected."""
+
+    argument: Expr
+    where: Expr | None
+    grid: Grid
+    fraction: Fraction
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """The ladder of a walk, in the order in which the walk goes.
+
+        It goes up for the greatest value, and down for the least one: up the ladder of the
+        negated values.
+        """
+        low, high = self.grid.lower, self.grid.upper
+        if self.fraction:
+            return ladder(low, high)
+        return tuple(-rung for rung in ladder(-high, -low))
+
+
+@dataclass(frozen=True)
+class JointRanks(Ranks):
+    """The values of `argument`, from which all `fractions` are selected; `fraction` is one."""
+
+    fractions: tuple[Fraction, ...] = ()
+
+    @property
+    def alone(self) -> Ranks:
+        """The ranks of which `fraction` alone is selected."""
+        return Ranks(self.argument, self.where, self.grid, self.fraction)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The number of rows with each of `values`, from which the commonest value is selected.
+
+    With a `weight` each value has that total of its rows, and not their number.
+    """
+
+    argument: ColumnRef
+    where: Expr | None
+    values: tuple[Value, ...]
+    weight: Total | None = None
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest that one row adds to the score of its value."""
+        return (1, 1) if self.weight is None else self.weight.bounds
+
+
+@dataclass(frozen=True)
+class KeyUnits:
+    """The number of units that have rows with each key found in the data."""
+
+
+Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUnits
+
+
+def filters_of(statistic: Statistic) -> frozenset[Expr | None]:
+    """Filters of which each row that a statistic looks at passes one; None is passed by all."""
+    match statistic:
+        case Joint(parts=parts):
+            return frozenset().union(*(filters_of(part.statistic) for part in parts))
+        case Histogram() | KeyUnits():
+            return frozenset({None})
+    return frozenset({statistic.where})
+
+
+def _range_of(coefficients: tuple[int, ...], low: int, high: int) -> tuple[int, int]:
+    """The least and greatest value at a whole number from `low` to `high` of a polynomial.
+
+    Its degree is at most 2. Between the ends of the range only whole numbers beside the turning
+    point can have an extreme value.
+    """
+    constant, linear, square = (*coefficients, 0, 0)[:3]
+    places = {low, high}
+    if square:
+        turn = -linear // (2 * square)
+        places |= {place for place in (turn, turn + 1) if low < place < high}
+    values = [constant + place * (linear + place * square) for place in places]
+    return min(values), max(values)
+
+
+def step_of(argument: Expr, lower: Fraction, upper: Fraction) -> Fraction:
+    """The grid's step: 1 for integers and dates, a column's own, otherwise by magnitude."""
+    if argument.kind is Kind.TIMESTAMP:
+        return timestamp_step(argument)
+    if argument.kind.whole:
+        return Fraction(1)
+    if isinstance(argument, ColumnRef) and argument.column.bounds is not None:
+        return argument.column.step
+    return grid_step(lower, upper)
+
+
+def reach_of(argument: Expr) -> tuple[Fraction, Interval]:
+    """The step of values without bounds, and the interval in which they are looked for."""
+    match argument.kind:
+        case Kind.DATE:
+            return Fraction(1), DATES
+        case Kind.TIMESTAMP:
+            return timestamp_step(argument), MOMENTS
+    step = Fraction(1) if argument.kind is Kind.INTEGER else _FINE_STEP
+    return step, Interval(-MAGNITUDE_LIMIT * step, MAGNITUDE_LIMIT * step)
+
+
+def fit_grid(step: Fraction, lower: Fraction, upper: Fraction, limit: int) -> Grid:
+    """The grid within the bounds, with a step made ten times larger until `limit` is kept.
+
+    For MAGNITUDE_LIMIT no grid point is more than `limit` steps from zero; for any other limit none
+    is more than `limit` steps from the centre.
+    """
+    while True:
+        low, high = math.ceil(lower / step), math.floor(upper / step)
+        if low > high:
+            low = high = math.floor(upper / step)
+        size = max(abs(low), abs(high)) if limit == MAGNITUDE_LIMIT else (high - low + 1) // 2
+        if size <= limit:
+            return Grid(step, low, high)
+        step *= 10

@@ -1,0 +1,1 @@
+"""The releases of a whole query: drawn together, shared, recalled or derived; their prices."""

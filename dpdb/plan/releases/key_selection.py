@@ -1,0 +1,155 @@
+"""The release of the keys that are found in the data: its noise, and what it says of counts.
+
+A key that is shown comes with its noisy number of units. Where the query asks for that number, it
+is not drawn again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption, TooLarge, Unsupported
+from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, children
+from dpdb.plan.logical.query import Aggregate, Function, Query
+from dpdb.plan.physical.lowering import PlanningContext
+from dpdb.plan.physical.plan import Release
+from dpdb.plan.ranges.group_keys import found_places
+from dpdb.plan.ranges.ranges import Environment, interval, narrow
+from dpdb.plan.ranges.statistics import KeyUnits
+from dpdb.plan.relations.contradictions import obstacle
+from dpdb.plan.relations.privacy_ids import unit_columns
+from dpdb.plan.releases.shared_moments import counts_all_rows
+from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
+from dpdb.policy.catalog import Kind
+from dpdb.policy.names import written
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.mechanisms import MAX_SCALE
+from dpdb.privacy.thresholding import Threshold
+
+_USUAL_DELTA = Fraction(1, 10**6)
+"""The δ of a session that the hint proposes."""
+
+
+def selects_keys(query: Query) -> bool:
+    """Whether keys are to be found in the data, and some row might have one."""
+    if not found_places(query.keys, query.where):
+        return False
+    return obstacle(query.table, query.where) is None
+
+
+def number_of_selections(query: Query) -> int:
+    """How many times keys are to be found in the data, in the query and its subqueries."""
+    return selects_keys(query) + sum(map(number_of_selections, query.subqueries))
+
+
+def told_by_keys(query: Query) -> tuple[int, ...]:
+    """Which aggregates are the number of units that the release of the keys tells.
+
+    These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
+    those that are found there are none, as each of the latter has several groups.
+    """
+    undeclared = len(found_places(query.keys, query.where))
+    if not selects_keys(query) or undeclared < len(query.keys):
+        return ()
+    told = (index for index, each in enumerate(query.aggregates) if _counts_units(each, query))
+    return tuple(index for index in told if query.obstacles[index] is None)
+
+
+def _counts_units(aggregate: Aggregate, query: Query) -> bool:
+    if aggregate.where is not None:
+        return False
+    if aggregate.function is Function.COUNT:
+        return query.table.rows_per_unit == 1 and counts_all_rows(aggregate)
+    units = aggregate.function is Function.COUNT_DISTINCT
+    return units and _is_unit(aggregate.argument, query)
+
+
+def _is_unit(expression: Expr | None, query: Query) -> bool:
+    """Whether an expression is a column that names the privacy unit of every row."""
+    names = unit_columns(query.table, always=True)
+    return isinstance(expression, ColumnRef) and expression.column.name in names
+
+
+def key_share(share: BudgetShare, context: PlanningContext) -> BudgetShare:
+    """The share of the keys, with all of the query's δ if no releases but of keys need any."""
+    options, smooth = context.options, context.options.sensitivity == "smooth"
+    if smooth or (options.mechanism == "gaussian" and not share.concentrated):
+        return share
+    return replace(share, delta=context.share.delta / context.selections)
+
+
+def check_no_goal(query: Query) -> None:
+    """Refuse a goal of accuracy for a query whose keys are found in the data."""
+    if selects_keys(query):
+        raise InvalidOption(
+            "an error, or a noise_index, cannot be kept with keys that are found in the data",
+            hint="list the values of the keys in the policy",
+        )
+
+
+def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> Release:
+    """The release of the keys that are found in the data.
+
+    Raises Unsupported for keys that cannot be found privately, and without δ.
+    """
+    for place in found_places(query.keys, query.where):
+        _check(query.keys[place], query, context, share)
+    return Release("keys", KeyUnits(), threshold(query, context, share))
+
+
+def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Threshold:
+    """The threshold that spends a share."""
+    table, replaced = query.table, context.policy.neighbors is Neighbors.REPLACE
+    most = query.groups_per_unit or table.rows_per_unit
+    groups = min(most, table.rows_per_unit) * (2 if replaced else 1)
+    each = share.part(Fraction(1, groups))
+    mechanism = Threshold(each.epsilon, each.delta, groups, query.least_units)
+    if mechanism.scale > MAX_SCALE:
+        raise TooLarge("epsilon is too small to find keys with")
+    return mechanism
+
+
+def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
+    """Refuse a key that is no key, and any without δ."""
+    name = written(key.column.called) if isinstance(key, ColumnRef) else "this expression"
+    if key.kind is Kind.NUMBER:
+        raise Unsupported(
+            f"{name} has no declared values to group by, and numbers with decimals are no keys",
+            hint=f"round it, as in FLOOR({name} / 10) * 10, or list its values in the policy",
+        )
+    if share.delta >= SMALLEST_DELTA:
+        return
+    usual = replace(share, delta=_USUAL_DELTA / context.policy.budget.queries)
+    units = threshold(query, context, usual).shown_from
+    of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
+    raise Unsupported(
+        f"{name} has no declared values to group by, and keys found in the data need delta",
+        hint=f"{_declaring(key, narrow(query.where, {}))}; or --delta 1e-6: shown are then keys "
+        f"with about {units} or more {of_whom}",
+    )
+
+
+def _declaring(key: Expr, known: Environment) -> str:
+    """How the values of a key can be declared."""
+    dates = sorted(_unbounded_dates(key, known).items())
+    if dates and not isinstance(key, ColumnRef):
+        (column, kind), *_ = dates
+        name, day = written(column), f"{kind.upper()} '…'"
+        between = f"WHERE {name} BETWEEN {day} AND {day}"
+        return f"give {name} bounds in the policy, or in the query, {between}"
+    name = written(key.column.called) if isinstance(key, ColumnRef) else "…"
+    return f"list them as values in the policy, or some in the query, WHERE {name} IN (…)"
+
+
+def _unbounded_dates(expression: Expr, known: Environment) -> dict[str, Kind]:
+    """The columns without bounds that are dates or timestamps, or are read so if undeclared."""
+    match expression:
+        case ColumnRef(column=column, kind=kind) if kind.temporal:
+            return {} if interval(expression, known).bounded else {column.called: kind}
+        case Cast(operand=ColumnRef(column=column), kind=kind) if column.guessed and kind.temporal:
+            return {} if interval(expression, known).bounded else {column.called: kind}
+    dates: dict[str, Kind] = {}
+    for part in children(expression):
+        dates |= _unbounded_dates(part, known)
+    return dates

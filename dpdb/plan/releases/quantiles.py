@@ -1,0 +1,141 @@
+"""Quantiles: which ones are selected together, and the intervals that are shown for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import NamedTuple
+
+from dpdb.plan.expressions.expressions import slots
+from dpdb.plan.logical.query import Function, Query
+from dpdb.plan.physical.lowering import AggregateLowering, Lowered, PlanningContext, contribution_of
+from dpdb.plan.physical.mechanism_choice import MechanismChoice
+from dpdb.plan.physical.plan import Release, at_once
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.statistics import JointRanks, Ranks
+from dpdb.privacy.accounting.accountants import BudgetShare
+
+INTERVAL_PART = Fraction(1, 5)
+"""The part of a quantile's share that is for its interval."""
+
+
+def shown_confidences(
+    query: Query, role: str, confidence: float | None, competing: int
+) -> Mapping[int, float]:
+    """The confidence that the interval of each aggregate or subquery needs, where it is shown.
+
+    An interval that is made of several, in rows among which noise chooses, needs more of each
+    (see `answers.intervals.confidence_intervals`). Without a `confidence` nothing is shown.
+    """
+    confidences: dict[int, float] = {}
+    for expression in query.measured if confidence is not None else ():
+        parts = sum(len(slots(expression, each)) for each in ("aggregate", "subquery"))
+        for index in slots(expression, role):
+            each = at_once(confidence or 0.0, parts * competing, independent=False)
+            confidences[index] = max(each, confidences.get(index, 0.0))
+    return confidences
+
+
+def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...]]:
+    """For the index of each quantile that is selected with others: the indices of them all.
+
+    They are in the order of their fractions, and have the same argument and filter.
+    """
+    options = context.options
+    if options.sensitivity == "smooth" or options.has_accuracy_goal:
+        return {}
+    alike: dict[object, list[int]] = {}
+    for index, (each, obstacle) in enumerate(zip(query.aggregates, query.obstacles, strict=True)):
+        if each.function is Function.QUANTILE and each.fraction not in (0, 1) and not obstacle:
+            alike.setdefault((each.argument, each.where), []).append(index)
+    together_with: dict[int, tuple[int, ...]] = {}
+    for indices in alike.values():
+        if len(indices) > 1:
+            rising = sorted(indices, key=lambda index: query.aggregates[index].fraction or 0)
+            together_with |= dict.fromkeys(indices, tuple(rising))
+    return together_with
+
+
+class LoweredTogether(NamedTuple):
+    """Several quantiles lowered at once."""
+
+    releases: list[Release]
+    range: Interval
+    brackets: tuple[int | None, ...]
+    """For each quantile the index of the release that is its bracket, where it has one."""
+
+
+def lower_together(
+    lowerings: Sequence[AggregateLowering], confidences: Sequence[float | None]
+) -> LoweredTogether | None:
+    """The releases of quantiles of the same values, in the order of their fractions.
+
+    None where each by itself is better, or where there are none.
+    """
+    if not lowerings:
+        return None
+    first = lowerings[0]
+    whole, choice = first.lower(), _choice(first)
+    statistic = whole.releases[0].statistic
+    assert isinstance(statistic, Ranks)
+    fractions = tuple(each.aggregate.fraction or Fraction(0) for each in lowerings)
+    shares: list[BudgetShare] = []
+    brackets: list[Release] = []
+    places: list[int | None] = []
+    for column, (lowering, confidence) in enumerate(zip(lowerings, confidences, strict=True)):
+        own = replace(statistic, fraction=fractions[column])
+        shown = confidence is not None and lowering.context.options.interval == "on"
+        part = lowering.share.part(INTERVAL_PART)
+        bracket = choice.for_bracket(own, part, confidence or 0.0) if shown else None
+        shares.append(lowering.share.part(1 - INTERVAL_PART) if bracket else lowering.share)
+        places.append(None if bracket is None else 1 + len(brackets))
+        if bracket is not None:
+            brackets.append(Release("interval", own, bracket, column=column))
+    halves = choice.for_quantiles(fractions, reduce(add, shares))
+    if halves is None:
+        return None
+    joint = JointRanks(
+        statistic.argument, statistic.where, statistic.grid, halves.middle, fractions
+    )
+    values = Release("quantiles", joint, halves)
+    return LoweredTogether([values, *brackets], whole.range, tuple(places))
+
+
+def _choice(lowering: AggregateLowering) -> MechanismChoice:
+    contribution = contribution_of(
+        lowering.aggregate,
+        lowering.query,
+        lowering.context.policy,
+        lowering.group_count,
+        lowering.parts,
+    )
+    return MechanismChoice(lowering.context.options, contribution, lowering.aggregate.place)
+
+
+def lower(lowering: AggregateLowering, confidence: float | None) -> Lowered:
+    """The releases of an aggregate, those of a quantile with the bracket of its interval.
+
+    The greatest and the least value have no bracket: how far the rows reach beyond what is
+    found cannot be told. Neither has a quantile that is not shown, for which `confidence` is None.
+    """
+    aggregate = lowering.aggregate
+    if (
+        confidence is None
+        or lowering.context.options.interval != "on"
+        or aggregate.function is not Function.QUANTILE
+        or aggregate.fraction in (0, 1)
+    ):
+        return lowering.lower()
+    whole = lowering.lower()
+    statistic = whole.releases[0].statistic
+    assert isinstance(statistic, Ranks)
+    bracket = _choice(lowering).for_bracket(
+        statistic, lowering.share.part(INTERVAL_PART), confidence
+    )
+    if bracket is None:
+        return whole
+    value = replace(lowering, share=lowering.share.part(1 - INTERVAL_PART)).lower()
+    return value._replace(releases=[*value.releases, Release("interval", statistic, bracket)])

@@ -1,0 +1,228 @@
+"""The releases of a query's own aggregates, and how the aggregates are computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from fractions import Fraction
+from itertools import islice
+
+from dpdb.errors import TooLarge
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.lowering import (
+    NO_SHARE,
+    AggregateLowering,
+    PlanningContext,
+    contribution_of,
+)
+from dpdb.plan.physical.mechanism_choice import MechanismChoice
+from dpdb.plan.physical.moments import Combination, Estimate, GroupMoments, Moments, value
+from dpdb.plan.physical.plan import Release, ReleasedGroup, ReleaseFamily
+from dpdb.plan.ranges.intervals import Interval
+from dpdb.plan.ranges.ranges import Environment
+from dpdb.plan.releases import quantiles
+from dpdb.plan.releases.count_groups import CountGroup
+from dpdb.plan.releases.key_selection import key_release, key_share, told_by_keys
+from dpdb.plan.releases.release_groups import ReleaseGroup
+from dpdb.plan.releases.shared_moments import combined, moments_for
+from dpdb.plan.releases.sharing import Sharing, beside, recalled
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.records import dataclass
+
+MAX_GROUPS = 100_000
+"""The most groups of one SELECT, and the most noisy values of it."""
+
+
+@dataclass
+class QueryReleases:
+    """The releases of a query's own aggregates, and how each aggregate is computed from them."""
+
+    query: Query
+    context: PlanningContext
+    known: Environment
+    group_count: int
+    """The most groups there can be."""
+    declared_groups: int
+    """How many groups the declared keys make, for each combination of found ones."""
+    shown: Callable[[], Mapping[int, float]]
+    """Gives the confidences of the intervals that are shown, by the index of the aggregate.
+
+    It is asked only for quantiles.
+    """
+    shares: dict[int, BudgetShare] = field(default_factory=dict)
+    """The share of each group, by its first aggregate."""
+    lowerings: dict[int, AggregateLowering] = field(default_factory=dict)
+    """The lowering of each group, by its first aggregate."""
+    releases: list[Release] = field(default_factory=list)
+    groups: list[tuple[int, ReleasedGroup]] = field(default_factory=list)
+    """The groups of moments, each with the index of its first release."""
+    reused: tuple[ReleasedGroup, ...] = ()
+    estimates: dict[int, Estimate] = field(default_factory=dict)
+    parallel: tuple[ReleaseFamily, ...] = ()
+    """Releases that compose in parallel."""
+
+    def recall(self) -> None:
+        """Take what follows from remembered groups.
+
+        Where several of them tell the number of rows, their values are combined.
+        """
+        before = recalled(self.query, self.context)
+        more = beside(before, self.query, self.context)
+        self.reused = (*dict.fromkeys(before.values()), *more)
+        reads = []
+        series: list[str | None] = []
+        for group in self.reused:
+            reads.append(group.read.moved(len(self.releases)))
+            self.releases += group.releases
+            series += group.series or [None] * len(group.releases)
+        read_of = dict(zip(self.reused, combined(reads, self.releases, series), strict=True))
+        for index, group in before.items():
+            self.estimates[index] = _estimate(index, self._lowering(index), [read_of[group]])
+
+    def draw_all(self, shared: Sharing, shares: Iterator[BudgetShare]) -> None:
+        """Add the releases of all groups: each takes the next share, or a part of its family's.
+
+        Keys that are found in the data come first, with the counts that they tell.
+        """
+        if shared.keys:
+            share = key_share(next(shares), self.context)
+            self.releases.append(key_release(self.query, self.context, share))
+            self._add_key_counts(len(self.releases) - 1)
+        of_families = {family: _together(shares, family.shares) for family in shared.families}
+        filters = dict.fromkeys(range(len(shared.groups)), 1)
+        for place, group in enumerate(shared.groups):
+            if place in shared.family_of:
+                family, beside = shared.family_of[place]
+                self.shares[group.aggregate] = of_families[family].part(Fraction(1, beside))
+                filters[place] = len(family.members)
+            else:
+                self.shares[group.aggregate] = next(shares)
+        places: dict[int, tuple[int, ...]] = {}
+        for place, group in enumerate(shared.groups):
+            first = len(self.releases)
+            self._draw(group, self.shares[group.aggregate], filters[place])
+            places[place] = tuple(range(first, len(self.releases)))
+        self.parallel = tuple(
+            tuple(tuple(r for place in members for r in places[place]) for members in each.members)
+            for each in shared.families
+        )
+
+    def _draw(self, group: ReleaseGroup, share: BudgetShare, filters: int = 1) -> None:
+        """Add the releases of a group, which is over one of so many filters."""
+        lowering, first = self._lowering(group.aggregate, share, filters), len(self.releases)
+        self.lowerings[group.aggregate] = lowering
+        if group.counts is not None:
+            self.releases.append(_of_counts(group.counts, lowering))
+            self._add_counts(group.counts, first)
+        elif group.needed:
+            lowered = lowering.lower_moments(group.needed)
+            self.releases += lowered.releases
+            aggregate = lowering.aggregate
+            read = GroupMoments(aggregate.argument, aggregate.where, lowered.moments)
+            if self.context.options.has_accuracy_goal:
+                own = [read.moved(first)]
+                self.estimates[group.aggregate] = _estimate(group.aggregate, lowering, own)
+            else:
+                self.groups.append((first, ReleasedGroup(read, tuple(lowered.releases))))
+        elif group.aggregate not in self.estimates:
+            self._select(lowering, group.aggregate)
+        if sum(release.size for release in self.releases) * self.declared_groups > MAX_GROUPS:
+            raise TooLarge(f"GROUP BY makes more than {MAX_GROUPS} noisy values")
+
+    def _select(self, lowering: AggregateLowering, index: int) -> None:
+        """Add the releases of one aggregate, or of all quantiles that are selected with it."""
+        first, shown = len(self.releases), self.shown()
+        members = quantiles.together(self.query, self.context).get(index, ())
+        joint = quantiles.lower_together(
+            [self._lowering(each, self.shares[each]) for each in members],
+            [shown.get(each) for each in members],
+        )
+        if joint is None:
+            lowered = quantiles.lower(lowering, shown.get(index))
+            own = tuple(range(first, first + len(lowered.releases)))
+            self.releases += lowered.releases
+            self.estimates[index] = Estimate(lowering.aggregate, own, lowered.range)
+            return
+        self.releases += joint.releases
+        for column, (each, bracket) in enumerate(zip(members, joint.brackets, strict=True)):
+            own = (first,) if bracket is None else (first, first + bracket)
+            aggregate = self.query.aggregates[each]
+            self.estimates[each] = Estimate(aggregate, own, joint.range, column=column)
+
+    def all_estimates(self) -> tuple[Estimate, ...]:
+        """The estimates of all aggregates, in their order."""
+        read = [group.read.moved(first) for first, group in self.groups]
+        shared = combined(read, self.releases)
+        return tuple(
+            self.estimates.get(index) or _estimate(index, self._lowered(index), shared)
+            for index in range(len(self.query.aggregates))
+        )
+
+    def _lowered(self, index: int) -> AggregateLowering:
+        """The lowering that releases were made with, if any were; its range is known already."""
+        return self.lowerings.get(index) or self._lowering(index)
+
+    def _add_key_counts(self, release: int) -> None:
+        """The estimates of counts that the release of the keys tells."""
+        number, own = value(release), (release,)
+        for index in told_by_keys(self.query):
+            aggregate, moments = self.query.aggregates[index], Moments(rows=number, count=number)
+            self.estimates[index] = Estimate(aggregate, own, Interval(), moments=moments)
+
+    def _add_counts(self, group: CountGroup, release: int) -> None:
+        """The estimates of counts that are drawn together."""
+        for member, added in zip(group.members, group.added, strict=True):
+            parts = (0,) if added is None else added
+            number = sum((value(release, part) for part in parts), Combination())
+            self.estimates[member] = Estimate(
+                self.query.aggregates[member],
+                (release,),
+                Interval(),
+                atoms=added,
+                moments=Moments(rows=number, count=number),
+            )
+
+    def _lowering(
+        self, index: int, share: BudgetShare = NO_SHARE, filters: int = 1
+    ) -> AggregateLowering:
+        aggregate, cells = self.query.aggregates[index], self.group_count * filters
+        return AggregateLowering(
+            self.context, self.query, aggregate, self.known, cells, share, filters
+        )
+
+
+def _together(shares: Iterator[BudgetShare], number: int) -> BudgetShare:
+    """The next shares, which are equal, as one."""
+    first, *_ = islice(shares, number)
+    return first.part(Fraction(number))
+
+
+def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMoments]) -> Estimate:
+    """The estimate of an aggregate from the moments of release groups, or from what is public."""
+    aggregate, obstacle = lowering.aggregate, lowering.query.obstacles[index]
+    if obstacle is not None:
+        return Estimate(aggregate, (), Interval(), obstacle=obstacle)
+    moments = moments_for(aggregate, groups)
+    if moments is None:
+        return Estimate(aggregate, (), Interval(), lowering.public_rows)
+    return Estimate(
+        aggregate,
+        moments.releases_for(aggregate),
+        lowering.range,
+        lowering.public_rows,
+        moments=moments,
+    )
+
+
+def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
+    """The release of counts that are drawn together, of which that of `lowering` is one.
+
+    The atoms of a histogram are groups of rows, as those of GROUP BY are.
+    """
+    if group.histogram is None:
+        return lowering.lower().releases[0]
+    context, aggregate, query = lowering.context, lowering.aggregate, lowering.query
+    cells = lowering.group_count * group.size
+    contribution = contribution_of(aggregate, query, context.policy, cells, group.size)
+    choice = MechanismChoice(context.options, contribution, aggregate.place)
+    return Release("count", group.histogram, choice.for_total(1, 1, lowering.share))

@@ -1,0 +1,268 @@
+"""Release groups: which aggregates of a SELECT are answered from the same releases.
+
+COUNT, SUM, AVG, VARIANCE and STDDEV of one argument over one filter are made of the same moments,
+which cost one share of ε. COUNT(*) is read beside them wherever no row is left out by a NULL, or
+where the number of NULLs is a part of the vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.errors import MissingBounds, TooLarge
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.logical.query import Aggregate, Function, Query
+from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext, contribution_of
+from dpdb.plan.physical.moments import GroupMoments, Moment, moments_of
+from dpdb.plan.physical.plan import Release
+from dpdb.plan.ranges.ranges import nullable
+from dpdb.plan.releases.count_groups import CountGroup, NoiseCost, count_groups
+from dpdb.plan.releases.key_selection import told_by_keys
+from dpdb.plan.releases.shared_moments import combined, counts_all_rows, covariance, moments_for
+from dpdb.policy.budget import Neighbors
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.sensitivity import total, total_squared
+from dpdb.records import dataclass
+
+
+@dataclass(frozen=True)
+class ReleaseGroup:
+    """Moments of one argument over one filter, or one aggregate that is not made of moments."""
+
+    aggregate: int
+    """The index of the first aggregate of the group."""
+    needed: frozenset[Moment]
+    """The moments to be read from its releases; none for another aggregate."""
+    counts: CountGroup | None = None
+    """Counts that are drawn as one, as sums over the same atoms."""
+
+
+def is_public(index: int, query: Query, context: PlanningContext) -> bool:
+    """Whether an aggregate follows from what is public, so that it has no noise and no share."""
+    if query.obstacles[index] is not None:
+        return True
+    return _is_public_count(query.aggregates[index], query, context)
+
+
+def _is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
+    """Whether an aggregate is the number of all rows of a table, and that number is public."""
+    counts = aggregate.function is Function.COUNT
+    return counts and contribution_of(aggregate, query, context.policy).fixed
+
+
+def release_groups(
+    query: Query, context: PlanningContext, before: Collection[int] = ()
+) -> tuple[ReleaseGroup, ...]:
+    """The groups of a query's own aggregates that are noisy, by their first aggregate.
+
+    A query that fixes the size of its noise has a group for each. Those `before`, which follow
+    from releases that are remembered, are in none.
+    """
+    known = {*before, *told_by_keys(query)}
+    noisy = [
+        index
+        for index in range(len(query.aggregates))
+        if not is_public(index, query, context) and index not in known
+    ]
+    needed = {index: moments_of(query.aggregates[index]) for index in noisy}
+    if context.options.has_accuracy_goal:
+        return tuple(ReleaseGroup(index, needed[index]) for index in noisy)
+    groups = [ReleaseGroup(index, needed[index]) for index in noisy if not needed[index]]
+    asked = [(index, query.aggregates[index]) for index in noisy if needed[index]]
+    counts = []
+    for where in dict.fromkeys(aggregate.where for _, aggregate in asked):
+        over = [(index, aggregate) for index, aggregate in asked if aggregate.where == where]
+        if all(aggregate.function is Function.COUNT for _, aggregate in over):
+            counts += [index for index, _ in over]
+        else:
+            groups += _over_one_filter(over, query, context)
+    groups += _of_counts(counts, len(groups), query, context)
+    return tuple(sorted(groups, key=lambda group: group.aggregate))
+
+
+def _of_counts(
+    counts: list[int], others: int, query: Query, context: PlanningContext
+) -> list[ReleaseGroup]:
+    """The groups in which counts are drawn beside so many other groups.
+
+    Two counts that differ are one histogram where that is better.
+    """
+    drawn: list[CountGroup] = []
+    if len(counts) > 1:
+        gaussian = context.options.mechanism == "gaussian"
+        first = query.aggregates[counts[0]]
+
+        def weight(atoms: int) -> int:
+            several = atoms * (2 if query.keys else 1)
+            contribution = contribution_of(first, query, context.policy, several, atoms)
+            if gaussian:
+                return total_squared(1, 1, contribution)
+            return total(1, 1, contribution) ** 2
+
+        power = 1 if context.concentrated else 2
+        drawn = count_groups(query, counts, NoiseCost(weight, power, others))
+    together = [group for group in drawn if len(group.members) > 1]
+    members = {member for group in together for member in group.members}
+    alone = [index for index in counts if index not in members]
+    return [
+        *(ReleaseGroup(min(group.members), frozenset(), group) for group in together),
+        *(ReleaseGroup(index, moments_of(query.aggregates[index])) for index in alone),
+    ]
+
+
+Subject = tuple[Expr | None, bool]
+"""An argument, or None for all rows; and whether its squares stand apart from its sum."""
+Needs = dict[Subject, frozenset[Moment]]
+NumberedAggregates = Sequence[tuple[int, Aggregate]]
+ROWS: Subject = (None, False)
+_CHEAP = BudgetShare(Fraction(1), Fraction(1, 10**6))
+"""The share at which ways are compared: errors grow alike as it shrinks."""
+
+
+def _over_one_filter(
+    asked: NumberedAggregates, query: Query, context: PlanningContext
+) -> tuple[ReleaseGroup, ...]:
+    """The groups of aggregates over one filter: of the ways the one with the smallest errors.
+
+    A SUM alone has less noise than one that is read from a vector, but a vector tells more.
+    """
+    needs: Needs = {}
+    first: dict[Subject, int] = {}
+    for index, aggregate in asked:
+        subject = _subject(aggregate, asked, query, context)
+        own = moments_of(aggregate) if subject[0] is not None else frozenset({Moment.ROWS})
+        first.setdefault(subject, index)
+        needs[subject] = needs.get(subject, frozenset()) | own
+
+    def groups(needs: Needs) -> tuple[ReleaseGroup, ...]:
+        way = _with_rows(needs, query, context)
+        return tuple(ReleaseGroup(first[subject], needed) for subject, needed in way.items())
+
+    if len(asked) == 1 or contribution_of(asked[0][1], query, context.policy).fixed:
+        return groups(needs)
+    vectors = {
+        subject: needed | {Moment.COUNT} if needed == {Moment.TOTAL} else needed
+        for subject, needed in needs.items()
+    }
+    ways = [groups(needs), groups(vectors)]
+    if all(aggregate.function in (Function.COUNT, Function.SUM) for _, aggregate in asked):
+        ways.append(_one_by_one(asked))
+    if len(set(ways)) == 1:
+        return ways[0]
+    return min(ways, key=lambda way: _error(way, asked, query, context))
+
+
+def _one_by_one(asked: NumberedAggregates) -> tuple[ReleaseGroup, ...]:
+    """A group for each COUNT and SUM, but one for all that count the same rows."""
+    groups: dict[object, ReleaseGroup] = {}
+    for index, aggregate in asked:
+        every = counts_all_rows(aggregate)
+        needed = frozenset({Moment.ROWS}) if every else moments_of(aggregate)
+        key = (None if every else aggregate.argument, needed)
+        groups.setdefault(key, ReleaseGroup(index, needed))
+    return tuple(groups.values())
+
+
+def _subject(
+    aggregate: Aggregate, asked: NumberedAggregates, query: Query, context: PlanningContext
+) -> Subject:
+    """What an aggregate is about; COUNT(x) of values that are never NULL is about all rows.
+
+    Squares stand apart where their grid is coarser than that of the sums beside them, which
+    would be those of rounded values.
+    """
+    argument = aggregate.argument
+    if argument is None or counts_all_rows(aggregate):
+        return ROWS
+    same = [other for _, other in asked if other.argument == argument]
+    needed = [moments_of(other) for other in same]
+    summed = any(Moment.TOTAL in each and Moment.SQUARES not in each for each in needed)
+    apart = summed and any(Moment.SQUARES in each for each in needed)
+    if not apart or Moment.SQUARES not in moments_of(aggregate):
+        return argument, False
+    grid_of = AggregateLowering(context, query, aggregate, {}, 1, _CHEAP).moments.grid_of
+    try:
+        return argument, grid_of(True) != grid_of(False)
+    except (MissingBounds, TooLarge):
+        return argument, True
+
+
+def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
+    """The needs, but that the number of all rows is read beside the vectors, where there are some.
+
+    Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
+    """
+    if ROWS not in needs:
+        return needs
+    replaced = context.policy.neighbors is Neighbors.REPLACE and not query.keys
+    beside = {
+        subject: needed | {Moment.ROWS}
+        for subject, needed in needs.items()
+        if Moment.COUNT in needed and not (replaced and nullable(_argument(subject)))
+    }
+    if not beside:
+        return needs
+    return {
+        subject: beside.get(subject, needed) for subject, needed in needs.items() if subject != ROWS
+    }
+
+
+def _argument(subject: Subject) -> Expr:
+    assert subject[0] is not None
+    return subject[0]
+
+
+def _error(
+    way: Sequence[ReleaseGroup], asked: NumberedAggregates, query: Query, context: PlanningContext
+) -> float:
+    """The sum of the errors of all aggregates, each relative to what it is when asked alone.
+
+    Averages and variances have errors that depend on the rows; these grow as their share shrinks.
+    """
+    whole = replace(_CHEAP, concentrated=context.concentrated)
+    part = whole.part(Fraction(1, len(way)))
+    groups = 2 if query.keys else 1
+    lowering = AggregateLowering(context, query, asked[0][1], {}, groups, part)
+    try:
+        shared = _lowered([(query.aggregates[g.aggregate], g.needed) for g in way], part, lowering)
+        total = 0.0
+        for _, aggregate in asked:
+            if aggregate.function not in (Function.COUNT, Function.SUM):
+                total += float(whole.epsilon / part.epsilon)
+                continue
+            alone = _lowered([(aggregate, moments_of(aggregate))], whole, lowering)
+            least = _variance(aggregate, *alone)
+            total += math.sqrt(_variance(aggregate, *shared) / least) if least else 0.0
+    except (MissingBounds, TooLarge):
+        return math.inf
+    return total
+
+
+def _lowered(
+    groups: Sequence[tuple[Aggregate, frozenset[Moment]]],
+    share: BudgetShare,
+    lowering: AggregateLowering,
+) -> tuple[list[Release], Sequence[GroupMoments]]:
+    """Groups with the same share each: their releases, and what is read from all of them."""
+    releases: list[Release] = []
+    moments = []
+    for aggregate, needed in groups:
+        one = replace(lowering, aggregate=aggregate, share=share).moments
+        own, read = one.lower(needed)
+        moments.append(GroupMoments(one.argument, one.where, read.moved(len(releases))))
+        releases += own
+    return releases, combined(moments, releases)
+
+
+def _variance(
+    aggregate: Aggregate, releases: list[Release], groups: Sequence[GroupMoments]
+) -> Fraction:
+    """The variance of a COUNT or a SUM, but for the factor 2 of all Laplace noise."""
+    moments = moments_for(aggregate, groups)
+    assert moments is not None
+    combination = moments.sum if aggregate.function is Function.SUM else moments.count
+    assert combination is not None
+    return covariance(combination, combination, releases)

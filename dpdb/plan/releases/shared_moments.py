@@ -1,0 +1,134 @@
+"""Moments that several release groups tell of: the number of rows over one filter.
+
+Each vector over a filter has its own noisy number of the same rows. Together they know it better
+than each alone, and a sum gains from that what its noise has in common with its own number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.plan.logical.query import Aggregate
+from dpdb.plan.physical.moments import Combination, GroupMoments, Moment, Moments, moments_of
+from dpdb.plan.physical.plan import Release
+from dpdb.plan.ranges.ranges import nullable
+from dpdb.privacy.mechanisms import Gaussian, Laplace
+
+
+def moments_for(aggregate: Aggregate, groups: Sequence[GroupMoments]) -> Moments | None:
+    """The moments from which an aggregate is computed; None where no group tells them all."""
+    over = [group for group in groups if group.where == aggregate.where]
+    if counts_all_rows(aggregate):
+        rows = next((group.moments.rows for group in over if group.tells(Moment.ROWS)), None)
+        return None if rows is None else Moments(rows=rows, count=rows)
+    needed = moments_of(aggregate)
+    for group in over if needed else ():
+        if group.argument == aggregate.argument and all(map(group.tells, needed)):
+            return group.moments
+    return None
+
+
+def counts_all_rows(aggregate: Aggregate) -> bool:
+    """Whether an aggregate counts rows, or values that are never NULL."""
+    if aggregate.argument is None:
+        return True
+    counts = moments_of(aggregate) == {Moment.COUNT}
+    return counts and not nullable(aggregate.argument)
+
+
+Series = Sequence[str | None]
+"""For each release the series that it is a level of; None for a draw of its own."""
+
+
+def combined(
+    groups: Sequence[GroupMoments], releases: Sequence[Release], series: Series = ()
+) -> tuple[GroupMoments, ...]:
+    """The groups with the best number of all rows, and the sums that go with it.
+
+    Let N_j be numbers of rows over one filter with independent noises of variances v_j. Their best
+    linear combination is N = Σ N_j/v_j / Σ 1/v_j, and the best combination of a sum S_j is
+    S_j - (N_j - N)·Cov(S_j, N_j)/v_j (generalised least squares). All weights follow from the plan.
+    Averages and variances stay with their own group, so that one test tells of their intervals.
+
+    Of the levels of one series the finest stands for all. In the chain Z_j = Z_(j+1) + W_j of
+    `privacy.levels` each coarser level is the finest one plus noise that tells nothing of the
+    rows, so all weight of the best linear combination is on the finest (Gauss, Markov and Aitken).
+    A sum is left as it is where the combination would read two levels of a series.
+    """
+    if len(groups) < 2:
+        return tuple(groups)
+    names = (*series, *[None] * (len(releases) - len(series)))
+    return tuple(_with_common_rows(group, groups, releases, names) for group in groups)
+
+
+def _with_common_rows(
+    group: GroupMoments,
+    groups: Sequence[GroupMoments],
+    releases: Sequence[Release],
+    series: Series,
+) -> GroupMoments:
+    own = group.moments.rows
+    read = [each.moments.rows for each in groups if each.where == group.where]
+    known = [rows for rows in read if rows is not None and covariance(rows, rows, releases)]
+    if own not in known or len(known) < 2:
+        return group
+    assert own is not None
+    numbers = _independent(known, releases, series)
+    precisions = [1 / covariance(rows, rows, releases) for rows in numbers]
+    best = sum(
+        (
+            rows * (precision / sum(precisions))
+            for rows, precision in zip(numbers, precisions, strict=True)
+        ),
+        Combination(),
+    )
+    total = group.moments.sum
+    if total is not None:
+        shared = covariance(total, own, releases) / covariance(own, own, releases)
+        better = total - (own - best) * shared
+        total = better if _levels_differ(better.releases, series) else total
+    return replace(group, moments=replace(group.moments, rows=best, sum=total))
+
+
+def _independent(
+    numbers: Sequence[Combination], releases: Sequence[Release], series: Series
+) -> list[Combination]:
+    """The numbers, from the least noisy on, that have no series in common with one before."""
+    chosen: list[Combination] = []
+    for each in sorted(numbers, key=lambda rows: covariance(rows, rows, releases)):
+        read = set[int]().union(each.releases, *(other.releases for other in chosen))
+        if _levels_differ(read, series):
+            chosen.append(each)
+    return chosen
+
+
+def _levels_differ(read: Iterable[int], series: Series) -> bool:
+    """Whether no two of the releases are levels of one series."""
+    names = [series[index] for index in read if series[index] is not None]
+    return len(names) == len(set(names))
+
+
+def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:
+    """The covariance of two combinations, but for the factor 2 of all Laplace noise.
+
+    Noises are independent, and noises of different kinds are not found in one statement.
+    """
+    weights = dict(other.weights)
+    terms = (
+        weight * weights[place] * _square(releases[place[0]])
+        for place, weight in one.weights
+        if place in weights
+    )
+    return sum(terms, Fraction(0))
+
+
+def _square(release: Release) -> Fraction:
+    """The square of the noise's scale, added up over its terms."""
+    match release.mechanism:
+        case Laplace(scale=scale):
+            return release.terms * scale**2
+        case Gaussian(variance=variance):
+            return release.terms * variance
+    raise AssertionError(release.mechanism)

@@ -1,0 +1,332 @@
+"""The work that one unit can add to a statement: rows, memory and time, from the plan alone.
+
+`stability` bounds how many rows of a unit each relation has. Here the same is done for what SELECTs
+within FROM make of relations, node by node:
+
+| node | rows | rows while it is worked out |
+|---|---|---|
+| a table | its `rows_held` | the same |
+| a join, EXISTS or IN | see `stability` | see `stability` |
+| GROUP BY what names a unit | its source's, or combinations of the other keys | its source's |
+| UNION ALL | the sum of its parts | the sum |
+| windows | its source's | its source's, for each window |
+| the SELECT that is answered | its source's, up to its cap | its source's |
+
+**Theorem.** If no scan of a stored table yields more than `rows_held` rows of any unit u, then each
+node N of a statement's source has |N(D_u)| ≤ `rows`(N) for every database D, and at most `made`(N)
+rows, or pairs of rows, of u exist while N is worked out.
+
+*Proof*, by induction over the tree. Tables and relations: the theorem of `stability`, whose
+premise for a made table is the claim for the node below. A condition or a projection keeps rows or
+drops them. GROUP BY makes one row of one or more; its keys beside the one that names the unit have
+no more combinations than the product of their declared values, and the unit's own key at most two
+values in rows of u, itself and NULL. UNION ALL has the rows of its parts, one after the other. A
+window adds a column. Hashes for a cap, and windows, are worked out for the rows that are there. ∎
+
+`bytes`(N) follows from `made`(N) and what is held of each row, and the time from `cost_table`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+
+from dpdb.errors import Place, TooLarge
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.identity import identity
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.logical.query import Query
+from dpdb.plan.logical.row_unions import RowUnion
+from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
+from dpdb.plan.work import cost_table
+from dpdb.plan.work.cost_table import Costs
+from dpdb.policy.catalog import Table
+from dpdb.records import dataclass
+
+MAX_UNIT_ROWS = 100_000
+"""The most rows of one unit that exist while a node is worked out."""
+MAX_UNIT_BYTES = 64_000_000
+"""The most memory that the rows of one unit take in a node."""
+MAX_UNIT_SECONDS = 0.01
+"""The most time that the rows of one unit take in a statement."""
+PIECE = 2**26
+"""The most memory that the units take that are worked on at once: those of a piece, one at least.
+
+No less than MAX_UNIT_BYTES, so that one unit is in it.
+"""
+FEW_ROWS = 10_000
+LITTLE_TIME = 0.001
+"""The rows and the seconds of one unit up to which EXPLAIN says nothing of them."""
+
+
+@dataclass(frozen=True)
+class NodeWork:
+    """The work that one unit can add to one node of a statement."""
+
+    name: str
+    """The name of the node in messages."""
+    made: int
+    """The most rows of the unit that exist while the node is worked out."""
+    bytes: int = 0
+    nanoseconds: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """The most time."""
+        return self.nanoseconds / 1e9
+
+
+@dataclass(frozen=True)
+class UnitWork:
+    """The work that one unit can add to a statement."""
+
+    nodes: tuple[NodeWork, ...] = ()
+    unit: str = "row"
+    """The name of the unit in messages."""
+
+    @property
+    def seconds(self) -> float:
+        """The most time, of all nodes together."""
+        return sum(node.nanoseconds for node in self.nodes) / 1e9
+
+    @property
+    def bytes(self) -> int:
+        """The most memory of any node."""
+        return max((node.bytes for node in self.nodes), default=0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether EXPLAIN says how much it is."""
+        many = any(node.made > FEW_ROWS for node in self.nodes)
+        return many or self.seconds > LITTLE_TIME
+
+    @property
+    def largest(self) -> NodeWork | None:
+        """The node with the most rows."""
+        return max(self.nodes, key=lambda node: node.made, default=None)
+
+    @property
+    def dearest(self) -> NodeWork | None:
+        """The node that takes the most time."""
+        return max(self.nodes, key=lambda node: node.nanoseconds, default=None)
+
+
+NO_WORK = UnitWork()
+
+
+def work_of(query: Query, *, unless_settled: bool = False) -> UnitWork:
+    """The work that one unit can add to a query, its subqueries and the tables that they make.
+
+    With `unless_settled`, queries that the policy alone answers are left out.
+    """
+    below = (work_of(each, unless_settled=unless_settled).nodes for each in query.subqueries)
+    nodes = [node for several in below for node in several]
+    if type(query) is Query and not (query.public or (unless_settled and query.settled)):
+        nodes += _Nodes(query.table).of_query(query)
+    return UnitWork(tuple(nodes), _reading(query).table.unit_in_words)
+
+
+def check_rows(source: Source, where: Place | None) -> None:
+    """Refuse a table or relation of which one unit can have too many rows, or too large ones.
+
+    The tables below it have been checked before.
+    """
+    if source.public:
+        return
+    for node in _Nodes(source).of_source(deep=False):
+        if node.made > MAX_UNIT_ROWS:
+            raise TooLarge(
+                f"one {source.unit_in_words} can have {node.made} rows in {node.name},"
+                f" {MAX_UNIT_ROWS} are allowed",
+                hint="join on a key or on more columns, aggregate before joining, or declare a"
+                " lower rows_held_per_unit in the policy",
+                place=where,
+            )
+        if node.bytes > MAX_UNIT_BYTES:
+            raise TooLarge(
+                f"the rows of one {source.unit_in_words} can take {node.bytes // 10**6} MB in"
+                f" {node.name}, {MAX_UNIT_BYTES // 10**6} MB are allowed",
+                hint="use fewer or shorter texts, or declare a lower rows_held_per_unit or a"
+                " length in the policy",
+                place=where,
+            )
+
+
+def check_time(query: Query, where: Place | None) -> None:
+    """Refuse a statement to which the rows of one unit can add too much time."""
+    if work_of(query).seconds <= MAX_UNIT_SECONDS:
+        return
+    work = work_of(query, unless_settled=True)
+    if work.seconds > MAX_UNIT_SECONDS:
+        node = work.dearest
+        assert node is not None
+        raise TooLarge(
+            f"the rows of one {work.unit} can take {milliseconds(work.seconds)} ms,"
+            f" {milliseconds(MAX_UNIT_SECONDS)} are allowed:"
+            f" most of them in {node.name}",
+            hint="join on a key, use fewer windows and functions of texts, or declare a lower"
+            " rows_held_per_unit or a length in the policy",
+            place=where,
+        )
+
+
+def _reading(query: Query) -> Query:
+    """A query, of this one and its subqueries, that reads private rows, if any does."""
+    if type(query) is Query and not query.table.public:
+        return query
+    private = (_reading(each) for each in query.subqueries if not each.public)
+    return next(private, query)
+
+
+def milliseconds(seconds: float) -> str:
+    """A time as messages have it, rounded up."""
+    return f"{math.ceil(seconds * 10_000) / 10:g}"
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The nodes of one source, and the work on each."""
+
+    source: Source
+    seen: set[str] = field(default_factory=set)
+    """The identities of the tables that are made already: each is made once for a statement."""
+
+    @property
+    def costs(self) -> Costs:
+        """The costs of expressions over the source."""
+        return Costs(self.source)
+
+    def of_query(self, query: Query) -> list[NodeWork]:
+        """The nodes of a query: those of its source, and the rows that count."""
+        rows = self.source.rows_held
+        filters = dict.fromkeys([query.where, *(each.where for each in query.aggregates)])
+        arguments = dict.fromkeys(part for each in query.aggregates for part in each.arguments)
+        parts = [*query.keys, *arguments, *filters]
+        # Arguments are put on a grid, and it is seen where they are NULL.
+        taken = self.costs.total((*parts, *arguments), rows)
+        taken += rows * cost_table.COUNTED * max(1, len(query.aggregates) + len(query.keys))
+        caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)
+        taken += caps * (self.costs.hashes(rows) + cost_table.CAP) + self.costs.keys(
+            query.keys, rows
+        )
+        held = self.costs.bytes(rows, parts)
+        return [*self.of_source(), NodeWork("the SELECT that is answered", rows, held, taken)]
+
+    def of_source(self, *, deep: bool = True) -> list[NodeWork]:
+        """The nodes of the source; with `deep` those of all tables that are made for it, too."""
+        if isinstance(self.source, Joined):
+            return list(self._of_relation(self.source, self.source.relation, deep=deep))
+        return self._of_table(self.source, deep=deep)
+
+    def _of_relation(self, source: Joined, relation: Relation, *, deep: bool) -> list[NodeWork]:
+        match relation:
+            case Scan(table=table):
+                return self._of_scan(table, deep=deep)
+            case Join(left=left, right=right):
+                pair, name = cost_table.JOIN_PAIR, f"{relation.kind} {_called(right)}"
+                on, pairs, rest = relation.on, True, relation.rest
+            case Mark(left=left, lookup=lookup):
+                right, pair = lookup.right, cost_table.LOOKUP_PAIR
+                name = f"{'EXISTS' if lookup.compared is None else 'IN'} over {_called(right)}"
+                compared = () if lookup.compared is None else (lookup.compared,)
+                on, pairs = (*lookup.on, *compared), lookup.pair_condition is not None
+                rest = lookup.rest
+        nodes = self._of_relation(source, left, deep=deep)
+        nodes += self._of_scan(right.table, deep=deep)
+        step = source.step(relation)
+        held = _entering(source, right)
+        before = _entering(source, left) if isinstance(left, Scan) else source.step(left).rows
+        taken = step.made * pair + cost_table.BLOCK
+        for side, rows in enumerate((before, held)):
+            equal = [pair[side] for pair in on]
+            taken += self.costs.total(equal, rows) + self.costs.keys(equal, rows)
+        taken += self.costs.total([rest], step.made if pairs else held)
+        if step.alike is not None or source.entering is not None:
+            taken += Costs(right.table).hashes(right.table.rows_held) + cost_table.CAP
+        leaves = len([*scans(relation)])
+        size = step.made * (4 * leaves + 4) + self.costs.bytes(step.made, [rest])
+        return [*nodes, NodeWork(name, step.made, size, taken)]
+
+    def _of_scan(self, table: Table, *, deep: bool) -> list[NodeWork]:
+        return [] if table.public else _Nodes(table, self.seen)._of_table(table, deep=deep)
+
+    def _of_table(self, table: Table, *, deep: bool) -> list[NodeWork]:
+        """The nodes of a table: what is read, or what makes it."""
+        match table:
+            case PerUnit() | RowUnion() | WindowedRows() if (
+                deep and identity(table) not in self.seen
+            ):
+                self.seen.add(identity(table))
+                return [*self._below(table), self._made(table)]
+            case PerUnit() | RowUnion() | WindowedRows():
+                # It is held already.
+                return [] if deep else [self._made(table)]
+        taken = table.rows_held * cost_table.SCAN + cost_table.BLOCK
+        return [NodeWork(table.name, table.rows_held, 8 * table.rows_held, taken)]
+
+    def _below(self, table: PerUnit | RowUnion | WindowedRows) -> list[NodeWork]:
+        """The nodes of what a table is made of."""
+        match table:
+            case PerUnit(source=source):
+                assert source is not None
+                return _Nodes(source, self.seen).of_source()
+            case RowUnion(parts=parts):
+                sources = (part.source for part in parts)
+                return [n for each in sources for n in _Nodes(each, self.seen).of_source()]
+            case WindowedRows(rows=rows):
+                assert rows is not None
+                return _Nodes(rows, self.seen).of_source()
+
+    def _made(self, table: PerUnit | RowUnion | WindowedRows) -> NodeWork:
+        """The work of making a table of what is there already."""
+        match table:
+            case PerUnit(source=source):
+                assert source is not None
+                below, rows = Costs(source), source.rows_held
+                parts = [part for a in table.aggregates for part in a.parts]
+                taken = below.total([table.where, *parts], rows) + cost_table.BLOCK
+                taken += rows * cost_table.AGGREGATE * (len(table.keys) + len(table.aggregates))
+                taken += below.keys(table.keys, rows)
+                held = below.bytes(rows, [table.where, *table.keys, *parts])
+                return NodeWork(_called(Scan(table)), rows, held, taken)
+            case RowUnion(parts=several):
+                taken = held = 0
+                for part in several:
+                    below, rows = Costs(part.source), part.source.rows_held
+                    taken += below.total([part.where, *part.columns], rows) + cost_table.BLOCK
+                    taken += rows * cost_table.UNION * max(1, len(part.columns))
+                    taken += below.keys(part.columns, rows)
+                    held += below.bytes(rows, part.columns)
+                return NodeWork(_called(Scan(table)), table.rows_held, held, taken)
+            case WindowedRows(rows=inner, windows=windows):
+                assert inner is not None
+                below, rows = Costs(inner), inner.rows_held
+                parts_of_all: list[Expr] = [part for each in windows for part in each.parts]
+                taken = below.total(parts_of_all, rows) + cost_table.BLOCK
+                taken += below.hashes(rows) + rows * cost_table.WINDOW * len(windows)
+                for each in windows:
+                    ordered = (*each.partition, *(term.expression for term in each.order))
+                    taken += below.keys(ordered, rows)
+                held = below.bytes(rows, parts_of_all) + 9 * rows * len(windows)
+                return NodeWork(_called(Scan(table)), rows, held, taken)
+
+
+def _entering(source: Joined, scan: Scan) -> int:
+    """The most rows of a unit that a table brings into a relation."""
+    if scan.table.public:
+        return 0
+    held = scan.table.rows_held
+    return held if source.entering is None else min(held, source.entering)
+
+
+def _called(scan: Scan) -> str:
+    """The name of a table in messages."""
+    match scan.table:
+        case PerUnit(keys=keys):
+            return f"GROUP BY {', '.join(key.column.called for key in keys)}"
+        case WindowedRows(windows=windows):
+            return f"the window{'s' if windows[1:] else ''} OVER rows of a unit"
+        case RowUnion(parts=parts):
+            return "UNION ALL" if parts[1:] else "a SELECT within FROM"
+    return scan.leaf or scan.table.name

@@ -1,0 +1,262 @@
+"""The tables that a policy file declares: their files, units, keys and columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpdb.policy.catalog import MOST_ROWS_HELD, Column, Kind, Reference, Table, usual_rows_held
+from dpdb.policy.csv_format import (
+    CsvFormat,
+    valid_decimal,
+    valid_encoding,
+    valid_header,
+    valid_multiline,
+    valid_quote,
+    valid_separator,
+)
+from dpdb.policy.reading.column_reader import ColumnReader, ReferenceReader
+from dpdb.policy.reading.policy_text import PolicyText
+from dpdb.policy.server_tables import SPARK, ServerTable, server_table
+from dpdb.policy.storage import Storage, file_kind
+from dpdb.records import dataclass
+
+_FORMAT: dict[str, Callable[[object], Any]] = {
+    "separator": valid_separator,
+    "encoding": valid_encoding,
+    "quote": valid_quote,
+    "decimal": valid_decimal,
+    "header": valid_header,
+    "multiline": valid_multiline,
+}
+"""The keys of a table that say how its file is written."""
+
+_OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
+"""The keys that a public table does not have."""
+
+_KEYS = (
+    *("path", "table", "source", "engine"),
+    *_OF_UNITS,
+    *("public", "key", "at_most"),
+    *_FORMAT,
+    "columns",
+)
+
+ENGINES = ("memory", "stream", "spark")
+"""What can evaluate the queries of a table."""
+
+_CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
+
+MOST_ROWS = 10**6
+"""The most rows of a public table that a policy can say share a value."""
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What a table says of its unit, as `Table` has it."""
+
+    column: str | None = None
+    chain: Reference | None = None
+    rows: int = 1
+    groups: int | None = None
+    held: int | None = None
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads the tables of one policy file, each by itself."""
+
+    text: PolicyText
+    tables: dict[str, Any]
+    """The section of the tables, as it is written."""
+
+    def table(self, name: str) -> Table:
+        """The table of a name in the section."""
+        where = ("tables", name)
+        section = self.text.section(self.tables, name, ("tables",))
+        self.text.check_keys(section, _KEYS, where)
+        path = self._path(section, name, where)
+        declared = self.text.section(section, "columns", where)
+        if not declared:
+            raise self.text.error("a table needs columns", where)
+        reader = ColumnReader(self.text, self._references)
+        columns = tuple(reader.column(name, declared, (*where, "columns")) for name in declared)
+        public = self._public(section, where)
+        unit = self._unit(section, columns, where)
+        return Table(
+            name,
+            path,
+            columns,
+            unit.column,
+            unit.rows,
+            self._format(section, where),
+            unit.chain,
+            public,
+            self._key(section, columns, where),
+            self._at_most(section, columns, where),
+            unit.groups,
+            section.get("table"),
+            self._engine(section, where),
+            self._server(section, name, where),
+            unit.held,
+        )
+
+    def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> Path:
+        """The file of a table, and whether the other keys go with a file of its kind."""
+        for key in ("path", "table"):
+            if not isinstance(section.get(key, ""), str):
+                raise self.text.error(f"{key} is a string", (*where, key))
+        path: Path = self.text.path.parent / section.get("path", f"{name}.csv")
+        kind = file_kind(path)
+        if "source" in section:
+            for key in ("path", "table", *_FORMAT):
+                if key in section:
+                    raise self.text.error(f"{key} goes with a file", (*where, key))
+            return path
+        if "table" in section and not kind.value.several_tables:
+            raise self.text.error("table goes with the path of a DuckDB file", (*where, "table"))
+        for key in _FORMAT:
+            if key in section and kind.typed:
+                raise self.text.error(f"a {kind.value.label} file has no {key}", (*where, key))
+        return path
+
+    def _server(
+        self, section: dict[str, Any], name: str, where: tuple[str, ...]
+    ) -> ServerTable | None:
+        """The table of a server that has the rows, where the section names one."""
+        if "source" not in section:
+            return None
+        if not isinstance(section["source"], str):
+            raise self.text.error("source is a string", (*where, "source"))
+        return self.text.accepted(
+            section["source"], lambda source: server_table(source, name), (*where, "source")
+        )
+
+    @property
+    def _references(self) -> ReferenceReader:
+        return ReferenceReader(self.text, self.tables)
+
+    def _format(self, section: dict[str, Any], where: tuple[str, ...]) -> CsvFormat:
+        """How the file is written, as far as the section says so."""
+        given = {
+            key: self.text.accepted(section[key], valid, (*where, key))
+            for key, valid in _FORMAT.items()
+            if key in section
+        }
+        return self.text.accepted(given, lambda values: CsvFormat(**values), (*where, "quote"))
+
+    def _engine(self, section: dict[str, Any], where: tuple[str, ...]) -> str | None:
+        """The engine that evaluates queries; None where the storage decides."""
+        engine = section.get("engine")
+        if engine is None:
+            return None
+        if engine not in ENGINES:
+            *names, last = (f'"{name}"' for name in ENGINES)
+            raise self.text.error(f"engine is {', '.join(names)} or {last}", (*where, "engine"))
+        source = str(section.get("source", ""))
+        in_spark = source.startswith(f"{SPARK}:")
+        if engine == "spark" and not in_spark and (source or not _is_parquet(section)):
+            problem = "Spark reads Parquet files and the tables of its catalog"
+            raise self.text.error(problem, (*where, "engine"))
+        if engine == "stream" and in_spark:
+            problem = 'a table in Spark has the engine "spark" or "memory"'
+            raise self.text.error(problem, (*where, "engine"))
+        return str(engine)
+
+    def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:
+        """Whether everybody may know the rows."""
+        public = section.get("public", False)
+        if not isinstance(public, bool):
+            raise self.text.error("public is true or false", (*where, "public"))
+        for key in _OF_UNITS:
+            if public and key in section:
+                raise self.text.error("the rows of a public table have no unit", (*where, key))
+        return public
+
+    def _unit(
+        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
+    ) -> _Unit:
+        """The column that says whom a row is about, and how much of a unit counts."""
+        unit = section.get("unit", "row")
+        rows = self._cap(section, "rows_per_unit", where)
+        groups = self._cap(section, "groups_per_unit", where)
+        if unit == "row":
+            for key in _OF_UNITS[1:]:
+                if section.get(key, 1) != 1:
+                    raise self.text.error(f"{key} goes with a unit", (*where, key))
+            return _Unit()
+        here, chain = (*where, "unit"), None
+        names = [column.name for column in columns]
+        if isinstance(unit, str) and unit not in names and (parts := _CHAIN.fullmatch(unit)):
+            unit, chain = parts[1], self._references.reference(parts[2], here)
+        if not isinstance(unit, str) or unit not in names:
+            raise self.text.error('unit is "row" or the name of a column', here)
+        column = columns[names.index(unit)]
+        if column.kind not in (Kind.TEXT, Kind.INTEGER) or not keeps_values(column):
+            # A column that is clamped, rounded or filled in could turn two units into one.
+            raise self.text.error(
+                "a unit is text or an integer, without bounds, and nullable", here
+            )
+        return _Unit(unit, chain, rows or 1, groups, self._held(section, rows or 1, where))
+
+    def _held(self, section: dict[str, Any], rows: int, where: tuple[str, ...]) -> int:
+        """The rows of a unit that the table holds."""
+        if "rows_held_per_unit" not in section:
+            return usual_rows_held(rows)
+        here = (*where, "rows_held_per_unit")
+        held = self._whole(section[here[-1]], here)
+        if held < rows:
+            raise self.text.error("rows_held_per_unit is at least rows_per_unit", here)
+        return held
+
+    def _cap(self, section: dict[str, Any], key: str, where: tuple[str, ...]) -> int | None:
+        """A whole number of at least 1; None where the section says nothing."""
+        if key not in section:
+            return None
+        return self._whole(section[key], (*where, key))
+
+    def _whole(self, value: object, where: tuple[str, ...], most: int = MOST_ROWS_HELD) -> int:
+        if type(value) is not int or not 1 <= value <= most:
+            raise self.text.error(f"{where[-1]} is a whole number from 1 to {most:,}", where)
+        return value
+
+    def _key(
+        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The names of the key's columns, in the order in which the table declares them."""
+        if "key" not in section:
+            return ()
+        here, key = (*where, "key"), section["key"]
+        listed = [key] if isinstance(key, str) else key
+        names = [column.name for column in columns]
+        known = isinstance(listed, list) and all(name in names for name in listed)
+        if not known or not 0 < len(listed) == len({*listed}):
+            raise self.text.error("key is the name of a column, or a list of names", here)
+        chosen = [column for column in columns if column.name in listed]
+        if not all(column.kind is not Kind.NUMBER and keeps_values(column) for column in chosen):
+            raise self.text.error("a key is no number, without bounds, and nullable", here)
+        return tuple(column.name for column in chosen)
+
+    def _at_most(
+        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
+    ) -> tuple[tuple[str, int], ...]:
+        """The most rows of a public table that share a value, for some of its columns."""
+        here = (*where, "at_most")
+        declared = self.text.section(section, "at_most", where)
+        if declared and not section.get("public", False):
+            raise self.text.error("at_most goes with public = true", here)
+        self.text.check_keys(declared, tuple(column.name for column in columns), here)
+        return tuple(
+            (name, self._whole(declared[name], (*here, name), MOST_ROWS)) for name in declared
+        )
+
+
+def keeps_values(column: Column) -> bool:
+    """Whether the column holds each value that a cell can name, or else NULL."""
+    return column.nullable and (column.bounds is None or column.values is not None)
+
+
+def _is_parquet(section: dict[str, Any]) -> bool:
+    return file_kind(Path(section.get("path", ""))) is Storage.PARQUET

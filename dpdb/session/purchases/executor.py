@@ -1,0 +1,260 @@
+"""Receipt, exact results, noise: the one place where they meet.
+
+An executor asks the engine for nothing unless a ledger's receipt covers what the plan's mechanisms
+lose together. Nothing leaves it but noisy values (in teaching mode also what they hide), and they
+leave on a tick: who interrupts the work finds nothing of it kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpdb.answers.estimates import Draws, Noisy
+from dpdb.answers.record import Disclosure
+from dpdb.answers.tables.derived import subquery_answers
+from dpdb.answers.tables.group_rows import with_keys
+from dpdb.errors import InternalError, paid_for
+from dpdb.plan.logical.found_keys import KeyRow, are_sought
+from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.ranges.statistics import Ranks, Tally
+from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.halves import Halves
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.noise import bracket, exponential, halves, smooth, thresholding, walk
+from dpdb.privacy.noise.levels import level
+from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.walk import Walk
+from dpdb.records import dataclass
+from dpdb.session.purchases.shared_levels import Series, Shared
+from dpdb.session.teaching import disclosures
+from dpdb.vectors.plain_values import plain_values
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from dpdb.engines.protocol import Engine, Exact
+    from dpdb.ledger.protocol import Receipt
+    from dpdb.plan.expressions.expressions import Slot
+    from dpdb.plan.relations.regions import Region
+    from dpdb.privacy.levels import Step
+    from dpdb.privacy.noise.gradual import GradualNoise
+    from dpdb.privacy.noise.source import Noise
+    from dpdb.vectors.vector import AnyVector
+
+
+Reading = Callable[[float], AbstractContextManager[object]]
+"""Waits for a tick at the end of work to which one unit can add so many seconds."""
+
+
+def _check_receipt(loss: ComposedLoss, region: Region, receipt: Receipt) -> None:
+    """Refuse a plan whose mechanisms lose more than was charged for.
+
+    The loss is that of every release that would be drawn, subqueries' included, beyond what was
+    told before. In a session it is what was charged, so that a refusal is a mistake of ours; then
+    an error is better than a release that nobody accounts for.
+    """
+    if not receipt.covers(loss, region):
+        raise InternalError(
+            "this plan would reveal more than was charged for, and nothing was drawn"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class NoisyResult:
+    """The noisy values of a plan, and in teaching mode what they hide."""
+
+    noisy: Noisy
+    revealed: tuple[Disclosure, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Executor:
+    """Draws the releases of plans that are paid for."""
+
+    engine: Engine
+    noise: Noise
+    teach: bool
+    known: Draws = ()
+    """The noisy values of the releases that a plan recalls."""
+    reading: Reading = field(kw_only=True)
+    """Within it rows are looked at."""
+
+    def execute(self, plan: Plan, receipt: Receipt, shared: Shared | None = None) -> NoisyResult:
+        """The noisy results of a plan, and nothing of the exact ones.
+
+        Releases that were told before, as `shared` says, get the noise that goes with what was
+        told. Raises InternalError, and asks the engine for nothing, where the receipt does not
+        cover the plan.
+        """
+        shared = shared or Shared(plan)
+        with paid_for():
+            _check_receipt(shared.loss, plan.region, receipt)
+            with self.reading(plan.unit_seconds):
+                return self._execute(shared)
+
+    def _execute(self, shared: Shared) -> NoisyResult:
+        plan = shared.plan
+        inner = [self._execute(Shared(subplan)) for subplan in plan.subplans]
+        subresults = tuple(each.noisy for each in inner)
+        revealed = [disclosure for each in inner for disclosure in each.revealed]
+        if plan.derived is not None:
+            return NoisyResult(Noisy((), {}, subresults), tuple(revealed))
+        subqueries = subquery_answers(plan, subresults)
+        known, keys = self.known[: plan.recalled], tuple[KeyRow, ...]()
+        if are_sought(plan.found):
+            keys, units = self._select_keys(plan, subqueries)
+            plan, known = with_keys(plan, keys), (*known, units)
+        # No key may be shown, and then there is nothing more to be drawn.
+        releases = plan.exact_releases if plan.cells else ()
+        exact = self._exact(plan, shared, subqueries)
+        if self.teach:
+            revealed += disclosures(plan, [each for each in exact if each is not None])
+        draws: list[npt.NDArray[Any]] = []
+        centres: npt.NDArray[Any] = np.zeros(0)
+        for index, (release, result) in enumerate(zip(releases, exact, strict=True)):
+            series_and_step = shared.steps.get(plan.recalled + index)
+            if series_and_step is not None:
+                draws.append(self._at_level(*series_and_step, result))
+            else:
+                assert result is not None
+                draws.append(self._draw(release, result, centres))
+            if not isinstance(release.mechanism, Bracket):
+                centres = draws[-1]
+        return NoisyResult(Noisy((*known, *draws), subqueries, subresults, keys), tuple(revealed))
+
+    def _exact(
+        self, plan: Plan, shared: Shared, subqueries: Mapping[Slot, AnyVector]
+    ) -> Sequence[Exact | None]:
+        """The exact results of the releases, if any is needed."""
+        if not plan.cells:  # no key that was found is shown
+            return ()
+        if not shared.needs_data:
+            return [None] * len(plan.fresh)
+        return self.engine.exact(plan, subqueries)
+
+    def _at_level(self, series: Series, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
+        """A level of a series; only a finer one than all that are there needs the exact values."""
+        values = np.asarray(exact.cells) if exact is not None and step.needs_data else None
+        return level(step, series.levels, values, self.noise)
+
+    def _select_keys(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector]
+    ) -> tuple[tuple[KeyRow, ...], npt.NDArray[np.int64]]:
+        """The keys that are shown, with their noisy numbers of units.
+
+        Nothing of the other keys that rows have leaves this method.
+        """
+        counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
+        assert isinstance(release.mechanism, Threshold)
+        shown, units = thresholding.select_keys(counts.units, release.mechanism, self.noise)
+        rows = counts.rows[shown]
+        columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]
+        return tuple(zip(*columns, strict=True)), units
+
+    def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The noisy values of a release; a bracket is around the `centres`, released before."""
+        mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
+        match mechanism, statistic:
+            case Laplace(sensitivity=0), _:
+                return np.asarray(exact.cells)
+            case Laplace(scale=scale), _:
+                return _with_noise(exact, lambda size: noise.laplace(scale, size))
+            case Gaussian(variance=variance), _:
+                return _with_noise(exact, lambda size: noise.gaussian(variance, size))
+            case Exponential(), Ranks(grid=grid, fraction=fraction):
+                ends = (grid.lower, grid.upper)
+                chosen = [
+                    exponential.select_value(values, ends, fraction, mechanism, noise)
+                    for values in exact.cells
+                ]
+            case Bracket(), Ranks(fraction=fraction):
+                around = centres if centres.ndim == 1 else centres[:, release.column]
+                chosen = [
+                    bracket.select_width(values, centre, fraction, mechanism, noise)
+                    for values, centre in zip(exact.cells, around.tolist(), strict=True)
+                ]
+            case Halves(), Ranks(grid=grid):
+                ends = (grid.lower, grid.upper)
+                return np.array(
+                    [halves.select_quantiles(v, ends, mechanism, noise) for v in exact.cells],
+                    dtype=np.int64,
+                )
+            case Exponential(), Tally():
+                chosen = [
+                    exponential.select_index(np.asarray(counts).tolist(), mechanism, noise)
+                    for counts in exact.cells
+                ]
+            case Walk(), Ranks():
+                return walk.stops(list(exact.cells), statistic.rungs, mechanism, noise)
+            case Smooth(), Ranks(grid=grid):
+                ends = (grid.lower, grid.upper)
+                chosen = [smooth.release(values, ends, mechanism, noise) for values in exact.cells]
+            case _:
+                raise AssertionError(type(statistic))
+        return np.array(chosen, dtype=np.int64)
+
+
+def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+    """Every number with noise of its own."""
+    numbers = np.asarray(exact.cells)
+    return np.asarray((numbers.ravel() + noise(numbers.size)).reshape(numbers.shape))
+
+
+@dataclass(frozen=True, repr=False)
+class GradualExecutor:
+    """Draws the answers to plans that differ in their ε alone, which rises from plan to plan.
+
+    Each answer is a coarser view of the next, so whoever has seen some has seen no more than the
+    last of them tells.
+    """
+
+    executor: Executor
+    plans: Sequence[Plan]
+    told: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+    """The noisy values by one of the plans that were told before: those after it go on from there.
+
+    Empty where none were.
+    """
+
+    def execute(self, step: int, receipt: Receipt) -> NoisyResult:
+        """The noisy values of one of the plans; the receipt is for all steps up to this one.
+
+        Where some were told before, the receipt is for what is new since then.
+
+        Raises InternalError where the receipt does not cover the plan: at the first step before
+        the engine is asked, and at a later one before its noise is drawn.
+        """
+        plan = self.plans[step]
+        with paid_for():
+            _check_receipt(self._new_loss(plan), plan.region, receipt)
+            exact, noise = self._gradual
+        revealed = disclosures(plan, [exact]) if self.executor.teach else ()
+        return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
+
+    def _new_loss(self, plan: Plan) -> ComposedLoss:
+        """The loss of a plan beyond what was told before."""
+        for step in self.told:
+            told = self.plans[step].loss.epsilon
+            return replace(NO_LOSS, epsilon=plan.loss.epsilon - told)
+        return plan.composed_loss
+
+    @cached_property
+    def _gradual(self) -> tuple[Exact, GradualNoise]:
+        """The exact result, and the noise of the steps: the same for all of them."""
+        from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
+
+        with self.executor.reading(self.plans[0].unit_seconds):
+            (exact,) = self.executor.engine.exact(self.plans[0], {})
+        mechanisms = [plan.releases[0].mechanism for plan in self.plans]
+        scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
+        told = {step: values - exact.cells for step, values in self.told.items()}
+        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise, told)

@@ -1,0 +1,271 @@
+"""Answers as a session remembers them and as a ledger keeps them, and as they are chosen again.
+
+They hold noisy values and public facts alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dpdb.ledger.book.plan_text import read, written
+from dpdb.ledger.protocol import Price
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.identity import identity
+from dpdb.plan.physical.plan import Plan, Release, ReleasedGroup
+from dpdb.policy.catalog import Column, Table
+from dpdb.records import dataclass
+from dpdb.session.purchases.query_plans import Plans
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws, Noisy
+    from dpdb.session.purchases.purchases import Purchase
+    from dpdb.vectors.vector import Array
+
+
+_DTYPES = ("int64", "object")
+"""The types of noisy values: whole numbers all."""
+
+
+@dataclass(frozen=True, repr=False)
+class Chosen:
+    """The plans with which a query is answered."""
+
+    plans: Plans
+    key: str
+    """The identity of its plans, as if the query were new: by it a repeat is known."""
+    before: Purchase | None = None
+    """The answer that the same query had, if any."""
+    new_to_asker: Plans | None = None
+    """The plans that EXPLAIN shows where the answer follows from what others were told.
+
+    An analyst with a limit is shown those of an answer that nobody was told, at the same price, and
+    so does not learn from EXPLAIN what others have asked.
+    """
+
+    is_foreseen: bool = False
+    """Whether the same query will be answered before, where that is only foreseen."""
+    goes_on: bool = False
+    """Whether the answer before is not as accurate as asked, and there are finer plans."""
+
+    @property
+    def repeats(self) -> Purchase | None:
+        """The answer before, if it is to be given again."""
+        return None if self.goes_on else self.before
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the answer was paid for, or follows from what was."""
+        follows = self.plans[-1].follows and self.new_to_asker is None
+        return self.repeats is not None or self.is_foreseen or follows
+
+    @property
+    def explained(self) -> Plan:
+        """The plan that EXPLAIN shows."""
+        return (self.new_to_asker or self.plans)[-1]
+
+
+@dataclass(frozen=True, repr=False)
+class KeptAnswer:
+    """A purchase with its releases, and the key by which it is found again."""
+
+    key: object
+    """The identity of the query's plans, as if it were new."""
+    purchase: Purchase
+    fresh: tuple[Release, ...]
+    """The releases that were drawn for it."""
+    remembered: tuple[ReleasedGroup, ...]
+    """The groups that it recalled: their values come first among those of the purchase."""
+    keys: tuple[Expr, ...]
+    """The keys of the cells in which it was drawn."""
+    groups: tuple[tuple[int, ReleasedGroup], ...]
+    """The groups that were drawn, each with the index of its first release."""
+    series: tuple[str, ...] = ()
+    """The series to which the drawn releases belong, by name; empty where they belong to none."""
+
+    @classmethod
+    def of(
+        cls, key: object, purchase: Purchase, plan: Plan, series: tuple[str, ...] = ()
+    ) -> KeptAnswer:
+        """What was bought for a plan."""
+        # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
+        groups = () if plan.subplans or plan.found else plan.groups
+        return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, series)
+
+    def answering(self, plan: Plan) -> Purchase | None:
+        """The purchase with the noisy values of another plan; None where it lacks some.
+
+        Two queries that would draw the same if they were new can differ in what they recall: of
+        AVG(x) and COUNT(*) the second may be remembered, which AVG(x) alone does not read.
+        """
+        if plan.fresh != self.fresh or not set(plan.remembered) <= set(self.remembered):
+            return None
+        noisy = self.purchase.result.noisy
+        recalled = sum(len(group.releases) for group in self.remembered)
+        drawn = iter(noisy.draws[:recalled])
+        known = {group: tuple(islice(drawn, len(group.releases))) for group in self.remembered}
+        own = (values for group in plan.remembered for values in known[group])
+        noisy = _answered(plan, replace(noisy, draws=(*own, *noisy.draws[recalled:])))
+        return replace(self.purchase, result=replace(self.purchase.result, noisy=noisy))
+
+    @property
+    def recalled_groups(self) -> Iterator[tuple[ReleasedGroup, Draws]]:
+        """The groups that it recalled as they were drawn, with their noisy values."""
+        draws = iter(self.purchase.result.noisy.draws)
+        for group in self.remembered:
+            values = tuple(islice(draws, len(group.releases)))
+            if group.source is None:
+                yield group, values
+
+    @property
+    def drawn_groups(self) -> Iterator[tuple[ReleasedGroup, Draws]]:
+        """The groups that were drawn for it, with their noisy values."""
+        draws = self.purchase.result.noisy.draws
+        for first, group in self.groups:
+            yield group, draws[first : first + len(group.releases)]
+
+    @property
+    def levels(self) -> Iterator[tuple[Release, str, Array]]:
+        """The releases that are levels of series, with the series' names and the noisy values."""
+        if self.series:
+            drawn = self.purchase.result.noisy.draws[-len(self.fresh) :]
+            yield from zip(self.fresh, self.series, drawn, strict=True)
+
+    @property
+    def text(self) -> str | None:
+        """The text that `read_answer` reads; None where some part has none."""
+        bought = self.purchase
+        try:
+            return json.dumps(
+                {
+                    "key": written(self.key),
+                    "fresh": written(self.fresh),
+                    "remembered": written(self.remembered),
+                    "keys": written(self.keys),
+                    "groups": written(self.groups),
+                    "series": list(self.series),
+                    "noisy": _noisy_text(bought.result.noisy),
+                    "price": [str(bought.price.epsilon), str(bought.price.delta)],
+                    "queries": bought.price.queries,
+                    "notes": list(bought.notes),
+                    "step": bought.step,
+                },
+                separators=(",", ":"),
+            )
+        except TypeError:
+            return None
+
+
+def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
+    """The answer that is kept as this text; None where it reads other columns.
+
+    `columns` are found by their identities or, in a text of earlier versions, by their names.
+    """
+    from dpdb.session.purchases.executor import NoisyResult  # noqa: PLC0415 (numpy)
+    from dpdb.session.purchases.purchases import Purchase  # noqa: PLC0415 (numpy)
+
+    told = json.loads(text)
+    epsilon, delta = map(Fraction, told["price"])
+    purchase = Purchase(
+        NoisyResult(_noisy(told["noisy"])),
+        Price(epsilon, delta, told["queries"]),
+        tuple(told["notes"]),
+        told["step"],
+    )
+    try:
+        return KeptAnswer(
+            read(told["key"], columns),
+            purchase,
+            read(told["fresh"], columns),
+            read(told["remembered"], columns),
+            read(told["keys"], columns),
+            read(told["groups"], columns),
+            tuple(told["series"]),
+        )
+    except (LookupError, ValueError):  # records of earlier versions can have other fields
+        return None
+
+
+@dataclass(repr=False)
+class KnownColumns:
+    """The columns that kept answers can be about: by the rows that they are about, and identity.
+
+    They are those of the policy's tables, and those that were read over the rows, such as columns
+    of joined tables.
+    """
+
+    _read: dict[str, dict[str, Column]] = field(default_factory=dict)
+
+    def note(self, scope: str, columns: Iterable[Column]) -> bool:
+        """Take note of columns that are read over a scope; whether any of them is new there."""
+        known, read = self._read.setdefault(scope, {}), {identity(each): each for each in columns}
+        is_new = not read.keys() <= known.keys()
+        known |= read
+        return is_new
+
+    def copied(self) -> KnownColumns:
+        """A copy that can be added to."""
+        return KnownColumns({scope: dict(known) for scope, known in self._read.items()})
+
+    def of(self, scope: str, tables: Iterable[Table], *, by_name: bool) -> dict[str, Column]:
+        """The columns of some tables, and those that were read over a scope.
+
+        They are by identity, or by name where one column alone that was read has the name.
+        """
+        read = self._read.get(scope, {})
+        own = [column for table in tables for column in table.columns]
+        if not by_name:
+            return {**{identity(column): column for column in own}, **read}
+        named = Counter(column.name for column in read.values())
+        columns = {column.name: column for column in (*own, *read.values())}
+        return {name: column for name, column in columns.items() if named[name] <= 1}
+
+
+def can_be_kept(plan: Plan) -> bool:
+    """Whether all that is kept of a plan has a text: only then may levels of series be drawn."""
+    try:
+        written((plan.fresh, plan.remembered, plan.keys, plan.groups))
+    except TypeError:
+        return False
+    return True
+
+
+def _answered(plan: Plan, noisy: Noisy) -> Noisy:
+    """The noisy values with the answers of subqueries, which follow from theirs."""
+    from dpdb.answers.tables.derived import subquery_answers  # noqa: PLC0415 (numpy)
+
+    within = tuple(map(_answered, plan.subplans, noisy.subresults))
+    return replace(noisy, subqueries=subquery_answers(plan, within), subresults=within)
+
+
+def _noisy_text(noisy: Noisy) -> dict[str, Any]:
+    return {
+        "draws": [_array_text(each) for each in noisy.draws],
+        "within": [_noisy_text(each) for each in noisy.subresults],
+        "keys": written(noisy.keys),
+    }
+
+
+def _noisy(told: Mapping[str, Any]) -> Noisy:
+    from dpdb.answers.estimates import Noisy  # noqa: PLC0415 (numpy)
+
+    within = tuple(_noisy(each) for each in told["within"])
+    draws = tuple(_array(each) for each in told["draws"])
+    return Noisy(draws, {}, within, read(told["keys"], {}))
+
+
+def _array_text(values: Array) -> dict[str, Any]:
+    if values.dtype.name not in _DTYPES:
+        raise TypeError(values.dtype)
+    return {"type": values.dtype.name, "shape": values.shape, "values": values.ravel().tolist()}
+
+
+def _array(told: Mapping[str, Any]) -> Array:
+    import numpy as np  # noqa: PLC0415
+
+    return np.array(told["values"], dtype=told["type"]).reshape(told["shape"])

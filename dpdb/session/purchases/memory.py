@@ -1,0 +1,345 @@
+"""The answers of a session: purchases, and groups of noisy values for later answers.
+
+Where the ledger keeps what was released, the answers of earlier sessions are remembered, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import TYPE_CHECKING
+
+from dpdb.errors import InternalError
+from dpdb.ledger.book.plan_text import former_scope
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.identity import identity
+from dpdb.plan.releases.derivations import Derivation, KeptGroup, derivations
+from dpdb.plan.releases.sharing import finest, may_serve
+from dpdb.policy.catalog import Table
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.records import dataclass
+from dpdb.session.purchases.kept_answers import (
+    Chosen,
+    KeptAnswer,
+    KnownColumns,
+    can_be_kept,
+    read_answer,
+)
+from dpdb.session.purchases.query_plans import (
+    Plans,
+    best_plans,
+    former_key_of,
+    is_accurate,
+    key_of,
+    possible_plans,
+)
+from dpdb.session.purchases.shared_levels import AllSeries, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dpdb.answers.estimates import Draws
+    from dpdb.ledger.kept import ReleaseStore
+    from dpdb.ledger.protocol import Balance
+    from dpdb.plan.logical.query import Query
+    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.plan.physical.plan import Plan, ReleasedGroup
+    from dpdb.plan.relations.relations import Source
+    from dpdb.policy.catalog import Policy
+    from dpdb.session.purchases.purchases import Purchase
+    from dpdb.vectors.vector import Array
+
+
+MOST_GROUPS = 64
+"""How many groups with the same keys over the same rows are looked at: the latest ones."""
+MOST_OTHERS = 8
+"""How many of the groups that others were told are tried."""
+Scope = str
+"""The rows that releases are about: the identity of what is read, and of the filter."""
+CellKeys = tuple[Expr, ...]
+Groups = dict[CellKeys, "dict[ReleasedGroup, Draws]"]
+"""Groups by the keys of their cells, with their noisy values."""
+
+
+@dataclass(repr=False)
+class Memory:
+    """Purchases by what was asked, and groups by the rows and the cells that they are about."""
+
+    store: ReleaseStore | None = None
+    """The store that keeps released answers for later sessions, too."""
+    tables: tuple[Table, ...] = ()
+    """The tables of the policy."""
+    has_series: bool = True
+    """Whether noise of one scale leads to noise of another: other sources round scales."""
+    _series: AllSeries = field(default_factory=AllSeries)
+    _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
+    _groups: dict[Scope, Groups] = field(default_factory=dict)
+    _others: dict[Scope, Groups] = field(default_factory=dict)
+    """The groups that others were told, by the same."""
+    _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
+    """The derivation of each group that follows, for the query that was last asked about."""
+    _columns: KnownColumns = field(default_factory=KnownColumns)
+    _read: dict[str, int] = field(default_factory=dict)
+    """For each scope the number of the last release that was read from the ledger."""
+    _foreseen: set[object] = field(default_factory=set)
+    """The keys of queries that will be answered before the next."""
+
+    def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
+        """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
+        shares = balance.shares_within(query.options.epsilon)
+        possible = possible_plans(query, policy, shares, rows)
+        self._note_columns(query)
+        self._look_up(query.table, query.where)
+        keys = [key_of(plans[-1], query.options) for plans in possible]
+        known = [self._kept(key, p[-1], query) for key, p in zip(keys, possible, strict=True)]
+        at = next((place for place, kept in enumerate(known) if kept is not None), None)
+        foreseen = next((place for place, key in enumerate(keys) if key in self._foreseen), None)
+        if foreseen is not None:
+            return Chosen(possible[foreseen], keys[foreseen], is_foreseen=True)
+
+        def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
+            if not may_serve(query, groups):
+                return possible
+            told = finest([self._in_series(query, group) for group in groups])
+            again = possible_plans(query, policy, shares, rows, told)
+            return again if len(again) == len(keys) else possible
+
+        if at is not None and (kept := known[at]) is not None:
+            plans = recalling(kept.remembered)[at]
+            plan = plans[kept.purchase.step]
+            before = kept.answering(plan)
+            if before is not None:
+                finer, options = plan is not plans[-1], query.options
+                goes_on = finer and not is_accurate(plan, before.result.noisy.draws, options)
+                return Chosen(plans, keys[at], before, goes_on=goes_on)
+        own = self._over(query)
+        possible = recalling(own)
+        free = (plans for plans in possible if plans[-1].follows)
+        chosen = next(free, None) or best_plans(possible, query.options, balance)
+        place = next(at for at, plans in enumerate(possible) if plans is chosen)
+        if not chosen[-1].follows and self.shared(chosen[-1]).needs_data:
+            limited = balance.own is not None
+            for group in self._told_to_others(query, chosen[-1] if limited else None):
+                for at, plans in enumerate(recalling((*own, group))):
+                    if plans[-1].follows:
+                        shown = chosen if limited else plans
+                        return Chosen(plans, keys[at], new_to_asker=shown)
+        return Chosen(chosen, keys[place])
+
+    def _kept(self, key: str, planned: Plan, query: Query) -> KeptAnswer | None:
+        """The answer that a plan had; an earlier version can have written it down."""
+        kept = self._purchases.get(key)
+        if kept is None and self.store is not None:
+            former = former_key_of(planned, query.options)
+            return None if former is None else self._purchases.get(former)
+        return kept
+
+    def _told_to_others(self, query: Query, plan: Plan | None) -> tuple[ReleasedGroup, ...]:
+        """The latest groups over a query's rows and cells that others were told.
+
+        Where a plan is given they are those alone that are what it would draw, so that its price
+        and its noise are those of an answer that nobody was told.
+        """
+        if query.subqueries:
+            return ()
+        known = reversed(self._others.get(_scope(query), {}).get(query.keys, {}))
+        if plan is not None:
+            known = (g for g in known if g.releases == plan.fresh and g.loss == plan.loss)
+        return tuple(islice(known, MOST_OTHERS))
+
+    def draws(self, plan: Plan) -> tuple[Array, ...]:
+        """The noisy values of the releases that a plan recalls, in their order."""
+        return tuple(
+            values
+            for group in plan.remembered
+            for values in self._drawn(plan, group) or self._derived_draws(plan.table, group)
+        )
+
+    def _drawn(self, over: Query | Plan, group: ReleasedGroup) -> Draws:
+        """The noisy values of a group over these rows and cells; none where it follows."""
+        of_some = (self._groups, self._others)
+        known = (each.get(_scope(over), {}).get(over.keys, {}).get(group, ()) for each in of_some)
+        return next(filter(None, known), ())
+
+    def _in_series(self, query: Query, group: ReleasedGroup) -> ReleasedGroup:
+        """A group with the series that its releases are levels of; one that follows has none."""
+        draws = self._drawn(query, group)
+        cells = _scope(query), query.keys
+        return self._series.of_group(cells, group, draws) if draws else group
+
+    def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
+        from dpdb.answers.estimates import regrouped  # noqa: PLC0415 (numpy)
+
+        for part in self._derivations[group].parts:
+            of = part.of
+            draws = self._groups[_scope_over(table, of.where)][of.keys][of.group]
+            yield from regrouped(part, draws)
+
+    def shared(self, plan: Plan) -> Shared:
+        """What of a plan's releases somebody was told before."""
+        if self.store is None:
+            return Shared(plan)
+        shared = Shared(plan, self.store.asker)
+        if self.has_series and can_be_kept(plan):
+            shared = self._series.shared((_scope(plan), plan.keys), plan, self.store.asker)
+        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+        new = (g.loss for g in plan.remembered if g.source is None and g not in own)
+        return replace(shared, new_to_asker=reduce(add, new, Loss()))
+
+    def alone(self, plan: Plan) -> Shared:
+        """A plan as if nobody had been told any of it, once all that is kept so far was read."""
+        self._look_up(plan.table, plan.where)
+        return Shared(plan)
+
+    def keep(
+        self,
+        chosen: Chosen,
+        purchase: Purchase,
+        shared: Shared | None = None,
+        in_steps: bool = False,
+    ) -> bool:
+        """Remember a purchase and the groups that were drawn for it; no if it must not be shown.
+
+        Where the ledger keeps releases, they are on the disk first. If others have kept more since
+        the plan was `shared`, or since the step before, nothing is kept.
+        """
+        plan = chosen.plans[purchase.step]
+        names = () if shared is None else shared.names()
+        kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
+        if self.store is not None:
+            text = kept.text
+            if text is not None:
+                last = self._read.get(scope, 0)
+                number = self.store.keep(scope, text, last if in_steps or shared else None)
+                if number is None:
+                    self._look_up(plan.table, plan.where)
+                    return False
+                if in_steps:  # nobody else has kept anything before it
+                    self._read[scope] = number
+            elif shared is not None and shared.steps:
+                raise InternalError("this answer cannot be kept, and so must not be shown")
+        self._remember(scope, kept)
+        return True
+
+    def foreseeing(self) -> Memory:
+        """A copy to foresee what statements follow from others that are not answered yet."""
+        return replace(
+            self,
+            _series=self._series.copied(),
+            _purchases=dict(self._purchases),
+            _groups=_copied(self._groups),
+            _others=_copied(self._others),
+            _columns=self._columns.copied(),
+            _read=dict(self._read),
+            _foreseen=set(self._foreseen),
+        )
+
+    def foresee(self, chosen: Chosen, shared: Shared | None = None) -> None:
+        """Take note that these plans will be answered; their noisy values are not known yet.
+
+        As for `keep`, levels of series are drawn where it is said what of them is `shared`.
+        """
+        plan = chosen.plans[-1]
+        self._foreseen.add(chosen.key)
+        if plan.subplans or plan.found:
+            return
+        known = self._groups.setdefault(_scope(plan), {}).setdefault(plan.keys, {})
+        for _, group in plan.groups:
+            known.pop(group, None)
+            known[group] = ()
+        if shared and self.store is not None and self.has_series and can_be_kept(plan):
+            drawn = zip(plan.fresh, shared.names(), strict=True)
+            cells = _scope(plan), plan.keys
+            self._series.foresee(cells, drawn, self.store.asker)
+
+    def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
+        self._purchases[kept.key] = kept
+        known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
+        for group, values in kept.recalled_groups:
+            known.setdefault(group, values)  # others can have been told it before
+        _add(known, kept)
+
+    def _note_columns(self, query: Query) -> None:
+        """Read again what is kept where a query reads columns that no table of the policy has.
+
+        Columns of joined tables are such columns, and those computed for each unit or group of
+        units.
+        """
+        stored = query.table in self.tables and not query.subqueries
+        if self.store is None or (stored and not query.has_single_values):
+            return
+        if self._columns.note(_scope(query), query.columns_read):
+            for name in (_scope(query), former_scope(query.table, query.where)):
+                self._read.pop(name or "", None)
+
+    def _look_up(self, table: Source, where: Expr | None) -> None:
+        """Remember what the ledger has kept about these rows since it was last asked."""
+        if self.store is None:
+            return
+        scope = _scope_over(table, where)
+        self._look_up_under(scope, scope, table)
+        former = former_scope(table, where)
+        if former is not None:
+            self._look_up_under(former, scope, table)
+
+    def _look_up_under(self, name: str, scope: Scope, table: Source) -> None:
+        """Remember what the ledger has kept under a name, which is that of a scope, or was."""
+        assert self.store is not None
+        releases = self.store.kept(name, self._read.get(name, 0))
+        if not releases:
+            return
+        own = (table,) if isinstance(table, Table) else ()
+        columns = self._columns.of(scope, (*self.tables, *own), by_name=name != scope)
+        for release in releases:
+            self._read[name] = release.number
+            kept = read_answer(release.kept.text, columns)
+            if kept is None:
+                continue
+            self._series.add((scope, kept.keys), kept.levels, release.kept.who)
+            if release.kept.who == self.store.asker:
+                self._remember(scope, kept)
+            else:
+                _add(self._others.setdefault(scope, {}).setdefault(kept.keys, {}), kept)
+
+    def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
+        """The groups over the query's rows and cells, the latest first, and then what follows.
+
+        For a query with subqueries there are none: which rows pass its filter depends on noise.
+        """
+        if query.subqueries:
+            return ()
+
+        def over(where: Expr | None) -> Iterator[KeptGroup]:
+            scope = _scope_over(query.table, where)
+            self._look_up(query.table, where)
+            for keys, groups in reversed(self._groups.get(scope, {}).items()):
+                latest = islice(reversed(groups), MOST_GROUPS)
+                yield from (KeptGroup(where, keys, group) for group in latest)
+
+        self._derivations = {each.group: each for each in derivations(query, over)}
+        own = self._groups.get(_scope(query), {}).get(query.keys, {})
+        return (*islice(reversed(own), MOST_GROUPS), *self._derivations)
+
+
+def _copied(groups: dict[Scope, Groups]) -> dict[Scope, Groups]:
+    return {
+        scope: {keys: dict(known) for keys, known in of_scope.items()}
+        for scope, of_scope in groups.items()
+    }
+
+
+def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
+    """Take note of the groups that were drawn for an answer, so that the latest is the last."""
+    for group, values in kept.drawn_groups:
+        known.pop(group, None)
+        known[group] = values
+
+
+def _scope(of: Query | Plan) -> Scope:
+    return _scope_over(of.table, of.where)
+
+
+def _scope_over(table: Source, where: Expr | None) -> Scope:
+    return identity((table, where))

@@ -1,0 +1,250 @@
+"""The plan of each query of a session, within the bound on the work of selecting values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from dpdb.errors import InvalidOption, TooLarge
+from dpdb.ledger.book.plan_text import former_key
+from dpdb.ledger.protocol import Balance
+from dpdb.plan.identity import identity
+from dpdb.plan.logical.query import Options, Query
+from dpdb.plan.physical.lowering import RowCount
+from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
+from dpdb.plan.planner import plan
+from dpdb.plan.ranges.statistics import Ranks, Tally, Total
+from dpdb.plan.releases.key_selection import number_of_selections
+from dpdb.policy.catalog import Policy, changed
+from dpdb.policy.numbers import decimal
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.gradual_release import enough, levels
+from dpdb.privacy.halves import Halves, nodes
+from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.walk import Walk
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
+
+
+_ROUNDED = 1 + Fraction(1, 2**20)
+"""More than ε can be rounded up by where it is converted from ρ."""
+Shares = tuple[BudgetShare, ...]
+Plans = tuple[Plan, ...]
+"""The plans to be carried out one after the other, until an answer is as asked.
+
+They are one, or several of rising ε where the query asks for a relative error.
+"""
+
+
+def possible_plans(
+    query: Query,
+    policy: Policy,
+    shares: Shares,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> tuple[Plans, ...]:
+    """The plans of a query by each theorem.
+
+    `shares` are what a query gets by each theorem. `rows` gives the
+    number of rows of a table, where that is public; what follows from the `remembered` groups is
+    not drawn again. Raises TooLarge where all of them are.
+    """
+    possible: list[Plans] = []
+    refusals: list[TooLarge] = []
+    for even in _usable(shares, query):
+        share = _with_delta(even, query.options)
+        try:
+            possible.append(plans_of(query, policy, share, rows, remembered))
+        except TooLarge as refusal:
+            refusals.append(refusal)
+    if not possible:
+        raise refusals[0]
+    return tuple(possible)
+
+
+def best_plans(possible: Sequence[Plans], options: Options, balance: Balance) -> Plans:
+    """The plans with the least noise among those that leave each later query its even part.
+
+    Where none does, those that take the least of what is left. Where the query says which ε it may
+    spend, those with the least noise that spend no more, by the theorem that pays; raises
+    InvalidOption where there are none.
+    """
+    if options.epsilon is not None and not options.has_accuracy_goal:
+        return min(_within(possible, options.epsilon, balance), key=lambda each: _noise(each[-1]))
+    if len(possible) == 1:
+        return possible[0]
+
+    def rank(plans: Plans) -> tuple[Fraction, float]:
+        return balance.strain(plans[-1].composed_loss), _noise(plans[-1])
+
+    return min(possible, key=rank)
+
+
+def _within(possible: Sequence[Plans], most: Fraction, balance: Balance) -> Sequence[Plans]:
+    """The plans that spend no more than the ε that their query names.
+
+    Before the first charge by ρ, all that was spent by the sum counts as well, and then an ε by ρ
+    may be more than the share says; so may one by the sum, where ρ has paid.
+    """
+    prices = {plans: balance.raised_by(plans[-1].composed_loss) for plans in possible}
+    within = [plans for plans, price in prices.items() if price <= most * _ROUNDED]
+    if not within:
+        least = min(prices.values())
+        raise InvalidOption(
+            f"this would spend ε {decimal(least, 6)}, as zero-concentrated DP pays from here on, "
+            f"and epsilon = {decimal(most)} is the most it may",
+            hint="without an epsilon of its own, a query has its share of the budget",
+        )
+    return within
+
+
+def usual_share(query: Query, balance: Balance) -> BudgetShare:
+    """What a query may spend that is planned together with others."""
+    epsilon = query.options.epsilon
+    usable = _usable(balance.shares_within(epsilon), query)
+    usual = balance.share if epsilon is None else usable[0]
+    return _with_delta(usual if usual in usable else usable[0], query.options)
+
+
+def _usable(shares: Shares, query: Query) -> Shares:
+    """The shares by which a query can be planned: some noise needs the only one that has a δ."""
+    options = query.options
+    needs_delta = options.mechanism == "gaussian" or options.sensitivity == "smooth"
+    return shares[-1:] if needs_delta or number_of_selections(query) else shares
+
+
+def _with_delta(share: BudgetShare, options: Options) -> BudgetShare:
+    """The share with the δ that a query asks for."""
+    return changed(share, delta=share.delta if options.delta is None else options.delta)
+
+
+def plans_of(
+    query: Query,
+    policy: Policy,
+    share: BudgetShare,
+    rows: RowCount,
+    remembered: tuple[ReleasedGroup, ...] = (),
+) -> Plans:
+    """The plans of a query that may spend `share`."""
+    shares = [share]
+    if query.options.relative_error is not None:
+        shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
+    more = (remembered,) if remembered else ()
+    plans = tuple(plan(query, policy, each, rows, *more) for each in shares)
+    for each in plans:
+        check_candidates(each)
+    return plans
+
+
+def _noise(planned: Plan) -> float:
+    """The logarithm of the noise of a plan: the mean over its releases."""
+    sizes = [size for release in planned.every_release if (size := _size(release))]
+    return fmean(map(math.log, sizes)) if sizes else 0.0
+
+
+def _size(release: Release) -> float:
+    """About the standard deviation of the noise of a release, as a number of rows.
+
+    A selection has the scale of its score instead, and a walk that of its looks.
+    """
+    match release.mechanism:
+        case Laplace(scale=scale):
+            # What is read from a vector has the noise of several parts in it.
+            return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
+        case Gaussian(scale=scale):
+            return float(scale) / _row(release)
+        case (
+            Exponential(scale=scale)
+            | Halves(scale=scale)
+            | Walk(look_scale=scale)
+            | Threshold(scale=scale)
+        ):
+            return float(scale) / _row(release)
+    return float(1 / release.mechanism.epsilon)
+
+
+def _row(release: Release) -> int:
+    """The most that one row adds to a statistic."""
+    totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total | Tally)]
+    return max([1, *(abs(end) for total in totals for end in total.bounds)])
+
+
+def key_of(planned: Plan, options: Options) -> str:
+    """Equal for queries that are answered with the same draws: asking again is free."""
+    confidence = _confidence(planned, options)
+    if confidence is None:
+        return planned.identity
+    return identity((planned.identity, options.relative_error, confidence))
+
+
+def former_key_of(planned: Plan, options: Options) -> object:
+    """The key of a query in earlier versions; None where it may mean several."""
+    return former_key(planned, options, _confidence(planned, options))
+
+
+def _confidence(planned: Plan, options: Options) -> float | None:
+    """At which confidence a relative error is asked for; None where none is."""
+    if options.relative_error is None:
+        return None
+    return at_once(float(options.confidence or CONFIDENCE), planned.competing_rows)
+
+
+def is_accurate(plan: Plan, values: Draws, options: Options) -> bool:
+    """Whether the noise on every cell is within the relative error asked for."""
+    (release,), (cells,), confidence = plan.releases, values, _confidence(plan, options)
+    assert isinstance(release.mechanism, Laplace)
+    assert options.relative_error is not None
+    assert confidence is not None
+    margin = release.mechanism.quantile(confidence)
+    return all(enough(value, margin, options.relative_error) for value in cells.tolist())
+
+
+MAX_CANDIDATES = 5_000_000
+"""The most candidates of all selections of a statement: a few seconds of work for any data."""
+_EACH = 200
+"""The fixed work of one selection, as a number of candidates."""
+_SWEPT = 10
+"""The number of windows of a smooth sensitivity that take as long as one candidate."""
+_WIDEST = 82
+"""β times the width of the widest window, at most: see `noise.smooth_sensitivity`."""
+
+
+def check_candidates(planned: Plan) -> None:
+    """Raise TooLarge for a plan whose selections weigh too many candidates."""
+    number = sum(
+        each.cells * candidate_count(release)
+        for each in planned.every_plan
+        for release in each.releases
+    )
+    if number > MAX_CANDIDATES:
+        raise TooLarge(
+            f"selecting these values can take {number} candidates, {MAX_CANDIDATES} are allowed",
+            hint="ask for fewer of them, for fewer groups, or with more epsilon",
+        )
+
+
+def candidate_count(release: Release) -> int:
+    """The most candidates that a release weighs for one group, whatever the rows are."""
+    match release.mechanism, release.statistic:
+        case Exponential() as mechanism, Ranks(grid=grid):
+            # Values within reach of the target on either side, and the gaps between them.
+            values = min(2 * mechanism.reach + 1, grid.upper - grid.lower + 1)
+            return _EACH + 2 * values + 1
+        case Halves() as halves, _:
+            return sum(_EACH + 4 * halves.selection(node).reach + 3 for node in nodes(halves.root))
+        case Exponential(), Tally(values=listed):
+            return _EACH + len(listed)
+        case Bracket(widths=widths), _:
+            return _EACH + len(widths)
+        case Walk(), Ranks(rungs=rungs):
+            return _EACH + len(rungs)
+        case Smooth(beta=beta, rows_per_unit=rows), _:
+            return _EACH + (2 * rows * math.ceil(_WIDEST / beta) // _SWEPT if beta else 0)
+    return 0

@@ -1,0 +1,1 @@
+"""The moments at which answers and interrupts leave a session, which tell nothing of rows."""

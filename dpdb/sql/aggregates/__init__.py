@@ -1,0 +1,1 @@
+"""Aggregates: their arguments, clamps, formulas over several columns, and windows."""

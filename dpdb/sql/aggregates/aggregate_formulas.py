@@ -1,0 +1,215 @@
+"""Aggregates of two columns, SKEWNESS and KURTOSIS: expressions of averages and variances.
+
+With d = x - a and e = y - b, for constants a and b in the middle of the bounds, over the rows in
+which neither x nor y is NULL:
+
+    COVAR_POP(y, x) = avg(d·e) - avg(d)·avg(e)
+    CORR(y, x) = COVAR_POP(y, x) / (STDDEV_POP(x)·STDDEV_POP(y))
+    REGR_SLOPE(y, x) = COVAR_POP(y, x) / VAR_POP(x)
+    SKEWNESS(x) = m₃ / VAR_POP(x)^(3/2) · √(n(n - 1)) / (n - 2)
+    m₃ = avg(d³) - 3·avg(d)·avg(d²) + 2·avg(d)³
+    KURTOSIS(x) = ((n + 1)·m₄ / VAR_POP(x)² - 3·(n - 1)) · (n - 1) / ((n - 2)·(n - 3))
+    m₄ = avg(d⁴) - 4·avg(d)·avg(d³) + 6·avg(d)²·avg(d²) - 3·avg(d)⁴
+
+and the other REGR functions of SQL:2003 in the same way. So no noise is drawn that these averages
+and variances would not have by themselves, and what the statement asks of them besides is shared.
+The constants keep the products small: their bounds, and so the noise, are the smallest there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpdb.errors import Place
+from dpdb.plan.expressions.expressions import (
+    Arithmetic,
+    Call,
+    Expr,
+    IsNull,
+    Literal,
+    Not,
+    conjunction,
+)
+from dpdb.plan.logical.query import Aggregate, Function
+from dpdb.plan.ranges.ranges import interval, nullable
+from dpdb.policy.catalog import Kind
+from dpdb.records import dataclass
+from dpdb.sql.scalars import types
+from dpdb.sql.scalars.expression_binder import ExpressionBinder
+from dpdb.sql.syntax.trees import only, place
+
+SlotOf = Callable[[Aggregate], Expr]
+"""Gives the slot of an aggregate."""
+
+
+def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr | None:
+    """What an aggregate of two columns or a higher moment is; None for any other aggregate."""
+    condition, called = None, node
+    if isinstance(node, exp.Filter):
+        only(node, rows.text, "this", "expression")
+        called = node.this
+    if type(called) not in _FORMULAS:
+        return None
+    if isinstance(node, exp.Filter):
+        condition = rows.condition(node.expression.this)
+    only(called, rows.text, "this", "expression")
+    where = place(called, rows.text)
+    parts = [part for part in (called.this, called.expression) if part is not None]
+    y, *others = (types.numeric(rows.expression(part), where) for part in parts)
+    pairs = _Pairs(y, others[0] if others else y, condition, where, slot)
+    return _FORMULAS[type(called)](pairs)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The rows in which neither y nor x is NULL."""
+
+    y: Expr
+    x: Expr
+    condition: Expr | None
+    place: Place | None
+    slot: SlotOf
+
+    def of(self, function: Function, argument: Expr | None = None) -> Expr:
+        """An aggregate over these rows."""
+        present = [Not(IsNull(each)) for each in dict.fromkeys((self.y, self.x)) if nullable(each)]
+        if argument is not None and self.y == self.x:
+            present = []  # the aggregate leaves these rows out itself
+        where = conjunction(self.condition, *present)
+        return self.slot(Aggregate(function, argument, where, place=self.place))
+
+    @property
+    def count(self) -> Expr:
+        """The number of rows."""
+        return self.of(Function.COUNT, self.x if self.y == self.x else None)
+
+    def average(self, argument: Expr) -> Expr:
+        """The mean of an expression."""
+        return self.of(Function.AVG, argument)
+
+    def variance(self, argument: Expr) -> Expr:
+        """The variance of a population."""
+        return self.of(Function.VAR_POP, argument)
+
+    @property
+    def covariance(self) -> Expr:
+        """The covariance of a population."""
+        product = self.average(_times(_apart(self.y), _apart(self.x)))
+        return _minus(product, _times(self.offset(self.y), self.offset(self.x)))
+
+    def offset(self, argument: Expr) -> Expr:
+        """How far the mean is from the middle of the bounds."""
+        return _minus(self.average(argument), _middle(argument))
+
+    @property
+    def correlation(self) -> Expr:
+        """The correlation; it is from -1 to 1, whatever the noise is."""
+        deviations = (self.of(Function.STDDEV_POP, each) for each in (self.x, self.y))
+        quotient = _over(self.covariance, _times(*deviations))
+        return Call("clamp", (quotient, _number(-1), _number(1)), Kind.NUMBER)
+
+    @property
+    def slope(self) -> Expr:
+        """The slope of the line of least squares."""
+        return _over(self.covariance, self.variance(self.x))
+
+    @property
+    def intercept(self) -> Expr:
+        """The value of that line at x = 0."""
+        return _minus(self.average(self.y), _times(self.slope, self.average(self.x)))
+
+    @property
+    def of_sample(self) -> Expr:
+        """The covariance of a sample."""
+        less = _minus(self.count, _number(1))
+        return _over(_times(self.covariance, self.count), less)
+
+    @property
+    def skewness(self) -> Expr:
+        """The skewness of a sample."""
+        apart, mean = _apart(self.x), self.offset(self.x)
+        variance, count = self.variance(self.x), self.count
+        cubes = self.average(_times(_times(apart, apart), apart))
+        squares = _plus(variance, _times(mean, mean))
+        cubic = _times(_number(2), _times(mean, _times(mean, mean)))
+        third = _plus(_minus(cubes, _times(_number(3), _times(mean, squares))), cubic)
+        root = Call("sqrt", (_times(count, _minus(count, _number(1))),), Kind.NUMBER)
+        scale = _over(root, _minus(count, _number(2)))
+        deviation = Call("sqrt", (variance,), Kind.NUMBER)
+        return _times(_over(third, _times(variance, deviation)), scale)
+
+    @property
+    def kurtosis(self) -> Expr:
+        """The excess kurtosis of a sample."""
+        apart, mean = _apart(self.x), self.offset(self.x)
+        variance, count = self.variance(self.x), self.count
+        square = _times(apart, apart)
+        cubes, fourths = self.average(_times(square, apart)), self.average(_times(square, square))
+        squares, squared = _plus(variance, _times(mean, mean)), _times(mean, mean)
+        fourth = _minus(fourths, _times(_number(4), _times(mean, cubes)))
+        fourth = _plus(fourth, _times(_number(6), _times(squared, squares)))
+        fourth = _minus(fourth, _times(_number(3), _times(squared, squared)))
+        less = _minus(count, _number(1))
+        more = _times(_plus(count, _number(1)), _over(fourth, _times(variance, variance)))
+        fewer = _times(_minus(count, _number(2)), _minus(count, _number(3)))
+        return _over(_times(_minus(more, _times(_number(3), less)), less), fewer)
+
+
+_FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
+    exp.CovarPop: lambda pairs: pairs.covariance,
+    exp.CovarSamp: lambda pairs: pairs.of_sample,
+    exp.Corr: lambda pairs: pairs.correlation,
+    exp.RegrSlope: lambda pairs: pairs.slope,
+    exp.RegrIntercept: lambda pairs: pairs.intercept,
+    exp.RegrR2: lambda pairs: _squared(pairs.correlation),
+    exp.RegrCount: lambda pairs: pairs.count,
+    exp.RegrAvgx: lambda pairs: pairs.average(pairs.x),
+    exp.RegrAvgy: lambda pairs: pairs.average(pairs.y),
+    exp.RegrSxx: lambda pairs: _times(pairs.count, pairs.variance(pairs.x)),
+    exp.RegrSyy: lambda pairs: _times(pairs.count, pairs.variance(pairs.y)),
+    exp.RegrSxy: lambda pairs: _times(pairs.count, pairs.covariance),
+    exp.Skewness: lambda pairs: pairs.skewness,
+    exp.Kurtosis: lambda pairs: pairs.kurtosis,
+}
+
+
+def _middle(argument: Expr) -> Expr:
+    """The middle of the bounds of an expression over rows; 0 where it has none."""
+    limits = interval(argument, {})
+    if not limits.bounded:
+        return _number(0)
+    return _number((Fraction(limits.lower) + Fraction(limits.upper)) / 2)
+
+
+def _apart(argument: Expr) -> Expr:
+    """How far a value is from the middle of its bounds."""
+    return _minus(argument, _middle(argument))
+
+
+def _number(value: int | Fraction) -> Literal:
+    return Literal(Fraction(value), Kind.NUMBER)
+
+
+def _plus(left: Expr, right: Expr) -> Expr:
+    return Arithmetic("+", left, right, Kind.NUMBER)
+
+
+def _minus(left: Expr, right: Expr) -> Expr:
+    return Arithmetic("-", left, right, Kind.NUMBER)
+
+
+def _times(left: Expr, right: Expr) -> Expr:
+    return Arithmetic("*", left, right, Kind.NUMBER)
+
+
+def _squared(number: Expr) -> Expr:
+    """The square as |x|·|x|, which interval arithmetic knows to be at least 0."""
+    distance = Call("abs", (number,), Kind.NUMBER)
+    return _times(distance, distance)
+
+
+def _over(left: Expr, right: Expr) -> Expr:
+    return Arithmetic("/", left, right, Kind.NUMBER)

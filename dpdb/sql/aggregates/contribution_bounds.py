@@ -1,0 +1,119 @@
+"""Contribution bounds, as BigQuery writes them: what a row or a unit may add to an aggregate.
+
+`SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)), and with the bounds of
+`contribution_bounds_per_group` what all rows of a unit in a group come to is clamped. The bounds
+are constants of the text, and so it is sound to clamp to them whatever they are.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported, did_you_mean
+from dpdb.plan.expressions.expressions import Literal
+from dpdb.plan.relations.relations import Source
+from dpdb.records import dataclass
+from dpdb.sql.scalars.date_functions import UNREAD
+from dpdb.sql.syntax.literals import CLAMPED
+from dpdb.sql.syntax.trees import node_name, place
+
+if TYPE_CHECKING:
+    from dpdb.sql.scalars.expression_binder import ExpressionBinder
+
+
+PER_ROW = "contribution_bounds_per_row"
+PER_GROUP = "contribution_bounds_per_group"
+_NAMES = (PER_ROW, PER_GROUP)
+_COUNTS = (exp.Count, exp.CountIf)
+
+
+@dataclass(frozen=True)
+class ContributionBounds:
+    """The bounds of what the rows of a unit come to in a group."""
+
+    low: Fraction
+    high: Fraction
+
+
+def bounded(
+    node: exp.Expr, rows: ExpressionBinder, table: Source
+) -> tuple[exp.Expr, ContributionBounds | None]:
+    """The aggregate with named arguments at `node` as one without.
+
+    Its argument is clamped, where the bounds are those of a row; otherwise they are given back.
+    Where a unit has one row at most, they are those of this row.
+    """
+    inner, *arguments = node.expressions
+    where = place(node, rows.text)
+    if not isinstance(inner, exp.AggFunc) or isinstance(inner, exp.Mode):
+        unknown = isinstance(inner, exp.Anonymous)
+        called = inner.name.removesuffix(UNREAD) if unknown else node_name(inner)
+        raise Unsupported(f"{called} takes no named arguments", place=where)
+    name, *others = (_name(argument, where) for argument in arguments)
+    if others:
+        raise Unsupported("an aggregate has one pair of bounds", place=where)
+    low, high = ends = _ends(arguments[0].expression, where)
+    least, greatest = (_number(end, rows, where) for end in ends)
+    if least > greatest:
+        raise TypeMismatch("the lower bound is above the upper one", place=where)
+    summed = isinstance(inner, (exp.Sum, exp.Avg, *_COUNTS))
+    per_group = name == PER_GROUP or (name == CLAMPED and summed)
+    most = table.rows_per_unit if per_group else 1
+    counts = isinstance(inner, _COUNTS)
+    if counts and greatest >= most and least <= (1 if most == 1 else 0):
+        return inner, None
+    if per_group and summed and most > 1 and not isinstance(inner.this, exp.Distinct):
+        return inner, ContributionBounds(least, greatest)
+    if counts:
+        raise _unclamped_count(greatest, most, where)
+    if most > 1:
+        raise Unsupported(
+            f"a unit has up to {most} rows, and their {node_name(inner)} in a group is not clamped",
+            hint=f"{PER_ROW} => (low, high) clamps each row",
+            place=where,
+        )
+    clamped = inner.copy()
+    clamped.set("this", exp.Anonymous(this="CLAMP", expressions=[inner.this, low, high]))
+    return clamped, None
+
+
+def _name(argument: exp.Expr, where: Place | None) -> str:
+    """The name of a named argument, if it is one of those that mean something here."""
+    if not isinstance(argument, exp.Kwarg):
+        raise Unsupported("named arguments are the last", place=where)
+    name = argument.this.name
+    if name == CLAMPED or name.lower() in _NAMES:
+        return str(name if name == CLAMPED else name.lower())
+    hint = did_you_mean(name.lower(), _NAMES) or f"{PER_ROW} => (low, high) clamps its argument"
+    raise UnknownName(f"no argument {name} of an aggregate", hint=hint, place=where)
+
+
+def _ends(value: exp.Expr, where: Place | None) -> tuple[exp.Expr, exp.Expr]:
+    """The two ends of `(low, high)`, or of `low AND high`."""
+    match value:
+        case exp.Tuple(expressions=[low, high]):
+            return low, high
+        case exp.And():
+            return value.this, value.expression
+    raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
+
+
+def _number(end: exp.Expr, rows: ExpressionBinder, where: Place | None) -> Fraction:
+    constant = rows.expression(end)
+    if isinstance(constant, Literal) and type(constant.value) in (int, Fraction):
+        assert isinstance(constant.value, (int, Fraction))
+        return Fraction(constant.value)
+    raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
+
+
+def _unclamped_count(greatest: Fraction, most: int, where: Place | None) -> Unsupported:
+    """The error for bounds that would change a count that is not clamped."""
+    fewer = f"; OPTIONS(max_rows_contributed = {greatest}) makes it {greatest}"
+    return Unsupported(
+        f"this count is not clamped, and a unit adds up to {most} to it",
+        hint=f"write (0, {most})" + (fewer if 1 <= greatest < most else ""),
+        place=where,
+    )

@@ -1,0 +1,285 @@
+"""The order in which tables are joined, and the equalities by which they are.
+
+Conditions of inner joins and those of WHERE mean the same, and so does the order of inner joins.
+They are arranged in one way, so that queries of one meaning are one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field, replace
+from itertools import groupby
+
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions.expressions import (
+    Compare,
+    Expr,
+    Logic,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
+from dpdb.plan.relations.facts import Facts
+from dpdb.plan.relations.privacy_ids import THE_UNIT, name_of
+from dpdb.plan.relations.relations import (
+    Attached,
+    Equality,
+    Join,
+    Joined,
+    JoinKind,
+    Lookup,
+    Mark,
+    Relation,
+    Scan,
+    Source,
+)
+from dpdb.plan.relations.stability import Owner, Shape, check_public, shape
+from dpdb.policy.catalog import Policy, Table
+from dpdb.records import dataclass
+from dpdb.sql.from_clause.unmatched import refusal_of_unmatched
+from dpdb.sql.scopes.views import TableInJoin
+
+
+def joined(
+    parts: Sequence[TableInJoin], where: Expr | None, policy: Policy, facts: Facts
+) -> tuple[Joined, Expr | None]:
+    """The relation of these parts under WHERE, and what is left of the condition."""
+    inner = (part.condition for part in parts if part.kind is JoinKind.INNER)
+    arrangement = _Arrangement(policy, facts, list(conjuncts(conjunction(where, *inner))))
+    for kind, together in groupby(parts, lambda part: part.kind):
+        if kind is JoinKind.INNER:
+            arrangement.add_inner(list(together))
+        else:
+            for part in together:
+                arrangement.add_outer(part)
+    assert arrangement.relation is not None
+    source = replace(
+        _as_source(arrangement.relation, policy, facts), unmatched=arrangement.unmatched
+    )
+    return source, conjunction(*arrangement.conditions)
+
+
+def _as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
+    """The relation as a query reads it, with the policy's cap."""
+    known = shape(relation, policy, facts)
+    if known.owner is Owner.PUBLIC:
+        check_public(relation, known, facts)
+    unit = policy.unit if known.owner is Owner.UNIT else None
+    return Joined(
+        relation,
+        unit,
+        known.cap,
+        known.cap,
+        known.arithmetic,
+        known.entering,
+        known.fan_out,
+        steps=known.steps,
+    )
+
+
+def with_lookups(
+    source: Source, lookups: Sequence[Lookup | Attached], policy: Policy, facts: Facts
+) -> Source:
+    """What a SELECT reads, with the columns that EXISTS, IN and correlated subqueries make."""
+    if not lookups:
+        return source
+    relation: Relation = Scan(source) if isinstance(source, Table) else source.relation
+    for each in lookups:
+        match each:
+            case Lookup():
+                relation = Mark(relation, each)
+            case Attached(right=right, on=on):
+                relation = Join(JoinKind.LEFT, relation, right, on)
+    unmatched = source.unmatched if isinstance(source, Joined) else None
+    known = _as_source(relation, policy, facts)
+    return replace(known, rows_per_unit=source.rows_per_unit, unmatched=unmatched)
+
+
+@dataclass
+class _Arrangement:
+    """What is joined so far."""
+
+    policy: Policy
+    facts: Facts
+    conditions: list[Expr]
+    """The conjuncts of WHERE that no join has taken over."""
+    relation: Relation | None = None
+    parts: list[TableInJoin] = field(default_factory=list)
+    """The parts that are joined so far."""
+    unmatched: str | None = None
+    """The public table of which rows without a match are left out."""
+    done: set[str] = field(default_factory=set)
+    """The names of the columns that are joined so far."""
+
+    def add_inner(self, parts: list[TableInJoin]) -> None:
+        """Join tables that are in any order: each with one that it is linked to, if there is."""
+        left = sorted(parts, key=lambda part: (part.scan.table.public, part.scan.leaf))
+        if self.relation is None:
+            self._begin(left.pop(0))
+        while left:
+            part = next((p for p in left if self._links(p)), None) or left[0]
+            left.remove(part)
+            on = self._equalities(self.conditions, part.scan)
+            self._check_units(part, on)
+            self.conditions = [c for c in self.conditions if not _is_among(c, on)]
+            self._join(part, tuple(on), None)
+
+    def add_outer(self, part: TableInJoin) -> None:
+        """Join a table of which rows, or with which others, may find no match."""
+        conditions = list(conjuncts(part.condition))
+        self._check_known(part, conditions)
+        on = self._equalities(conditions, part.scan)
+        if self._begins_with_public(part):
+            self._turn(part, on, conditions)
+            return
+        self._check_units(part, on)
+        rest = [condition for condition in conditions if not _is_among(condition, on)]
+        if part.kind is JoinKind.FULL and (rest or not isinstance(self.relation, Scan)):
+            raise Unsupported(
+                "FULL JOIN is of two whole tables, on equal columns alone",
+                hint="write other conditions into WHERE",
+                place=part.place,
+            )
+        self._join(part, tuple(on), conjunction(*rest))
+
+    def _check_known(self, part: TableInJoin, conditions: Iterable[Expr]) -> None:
+        """Refuse what is looked up for the rows of a join that keeps rows without a match.
+
+        A lookup is a column of the rows that a SELECT reads, which are there after all joins.
+        """
+        known = self.done | _names(part.scan)
+        if not all(columns_of(each).keys() <= known for each in conditions):
+            raise Unsupported(
+                f"the ON of a {part.kind} looks into no further table",
+                hint="EXISTS and IN go into WHERE, or into CASE around a column of the SELECT list",
+                place=part.place,
+            )
+
+    def _begins_with_public(self, part: TableInJoin) -> bool:
+        """Whether a private table is joined to one public table, of which it leaves no row out."""
+        public = isinstance(self.relation, Scan) and self.relation.table.public
+        return public and part.kind is JoinKind.LEFT and not part.scan.table.public
+
+    def _turn(self, part: TableInJoin, on: list[Equality], conditions: list[Expr]) -> None:
+        """Join a public table with the private rows that match it, and remember what is missing."""
+        (public,) = self.parts
+        self.unmatched = public.alias
+        rest = conjunction(*(each for each in conditions if not _is_among(each, on)))
+        turned = tuple((there, here) for here, there in on)
+        self.relation = Join(JoinKind.INNER, part.scan, public.scan, turned, rest)
+        self._add(part)
+
+    def _begin(self, part: TableInJoin) -> None:
+        self.relation = part.scan
+        self._add(part)
+
+    def _join(self, part: TableInJoin, on: tuple[Equality, ...], rest: Expr | None) -> None:
+        assert self.relation is not None
+        self.relation = Join(part.kind, self.relation, part.scan, on, rest)
+        self._add(part)
+
+    def _add(self, part: TableInJoin) -> None:
+        self.parts.append(part)
+        self.done |= _names(part.scan)
+
+    def _links(self, part: TableInJoin) -> bool:
+        """Whether a table is to be joined next: by what says whose rows are, or to a public one."""
+        on = self._equalities(self.conditions, part.scan)
+        return bool(on) if part.scan.table.public else self._of_one_unit(part, on)
+
+    def _equalities(self, conditions: Iterable[Expr], scan: Scan) -> list[Equality]:
+        """What the conditions say is equal in a scan and in what is joined so far."""
+        names = _names(scan)
+        equalities: dict[Equality, None] = {}
+        for condition in conditions:
+            for equal in _equal_for_sure(condition):
+                for one, other in ((equal.left, equal.right), (equal.right, equal.left)):
+                    here, there = set(columns_of(one)), set(columns_of(other))
+                    if here and there and here <= self.done and there <= names:
+                        equalities[one, other] = None
+        return sorted(equalities, key=repr)
+
+    @property
+    def _shape(self) -> Shape:
+        assert self.relation is not None
+        return shape(self.relation, self.policy, self.facts)
+
+    def _of_one_unit(self, part: TableInJoin, on: Iterable[Equality]) -> bool:
+        """Whether an equality says that two rows are of one unit."""
+        left, right = self._shape, shape(part.scan, self.policy, self.facts)
+        named = ((left.named_by(one), right.named_by(other)) for one, other in on)
+        return any(one is not None and one == other for one, other in named)
+
+    def _check_units(self, part: TableInJoin, on: list[Equality]) -> None:
+        """Refuse a join that would make a row of several units' rows."""
+        left, unit = self._shape, self.policy.unit
+        if part.scan.table.public:
+            if part.kind is JoinKind.FULL and left.owner is not Owner.PUBLIC:
+                raise refusal_of_unmatched(part.alias, unit, part.place)
+            return
+        if left.owner is Owner.PUBLIC:
+            raise refusal_of_unmatched(self.parts[0].alias, unit, part.place)
+        here = " and ".join(each.alias for each in self.parts)
+        if Owner.ROW in (left.owner, shape(part.scan, self.policy, self.facts).owner):
+            alone = part.alias if part.scan.table.unit is None else here
+            raise Unsupported(
+                f"{here} and {part.alias} cannot be joined: "
+                f"each row of {alone} is a unit of its own",
+                hint='name the column that says whom a row is about: unit = "…", or public = true'
+                " for one of them",
+                place=part.place,
+            )
+        if self._of_one_unit(part, on):
+            return
+        columns = {
+            column.name.removeprefix(f"{part.scan.leaf}."): None
+            for _, other in on
+            for column in columns_of(other).values()
+        }
+        by = f"on {', '.join(columns)}, which does not say" if on else "and nothing says"
+        raise Unsupported(
+            f"{here} and {part.alias} are joined {by} that both rows are of one {unit}",
+            hint=self._missing_equality(part),
+            place=part.place,
+        )
+
+    def _missing_equality(self, part: TableInJoin) -> str:
+        """The equality that would make rows those of one unit, if there is one."""
+        pairs = [
+            (name, f"{each.alias}.{one.name} = {part.alias}.{other.name}")
+            for each in self.parts
+            for one in each.scan.table.columns
+            for other in part.scan.table.columns
+            if (name := name_of(one, each.scan.table, self.policy)) is not None
+            and name == name_of(other, part.scan.table, self.policy)
+        ]
+        if not pairs:
+            return 'declare what a column names: references = "table.key"'
+        _, equality = min(pairs, key=lambda pair: pair[0] != THE_UNIT)
+        return f"add AND {equality}, or declare what a column names with references"
+
+
+def _names(scan: Scan) -> set[str]:
+    """The names of all that is known of a scan's rows."""
+    return {scan.presence.name, *(scan.name(column) for column in scan.table.columns)}
+
+
+def _equal_for_sure(condition: Expr) -> Iterator[Compare]:
+    """The equalities that hold where a condition does: of an OR those of all its branches."""
+    match condition:
+        case Compare(operator="="):
+            yield condition
+        case Logic(operator="or", operands=operands):
+            branches = [
+                [each for part in conjuncts(operand) for each in _equal_for_sure(part)]
+                for operand in operands
+            ]
+            yield from (each for each in branches[0] if all(each in other for other in branches))
+
+
+def _is_among(condition: Expr, on: Iterable[Equality]) -> bool:
+    """Whether a condition is one of the equalities of a join, and so needs no more checking."""
+    if not (isinstance(condition, Compare) and condition.operator == "="):
+        return False
+    sides = condition.left, condition.right
+    return any(pair in (sides, sides[::-1]) for pair in on)

@@ -1,0 +1,332 @@
+"""Joins of tables of rows, also nested ones, and the equalities they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpdb.errors import UnknownName, Unsupported
+from dpdb.plan.expressions.expressions import (
+    Case,
+    ColumnRef,
+    Expr,
+    Literal,
+    Slot,
+    compare,
+    conjunction,
+)
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.logical.row_unions import RowUnion
+from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.relations.relations import Join, Joined, JoinKind, Relation, Scan, scans
+from dpdb.policy.catalog import Table
+from dpdb.records import dataclass
+from dpdb.sql.scalars import types
+from dpdb.sql.scalars.calls import call
+from dpdb.sql.scopes.scopes import RowExpressions
+from dpdb.sql.scopes.views import Scope, SubqueryBinder, TableInJoin, View, ViewColumns, called
+from dpdb.sql.syntax.trees import only, place, substituted
+
+JoinedScan = tuple[Scan, JoinKind, Expr | None]
+"""A table, how it is joined with those before it, and on which condition."""
+
+
+def is_taken_apart(source: Joined, *, first: bool) -> bool:
+    """Whether the tables can be joined one by one.
+
+    Those of inner joins can wherever they stand, and others where nothing stands before them.
+    """
+    relation: Relation = source.relation
+    kinds = []
+    while isinstance(relation, Join):
+        kinds.append(relation.kind)
+        relation = relation.left
+    allowed = (JoinKind.INNER, JoinKind.LEFT) if first else (JoinKind.INNER,)
+    return isinstance(relation, Scan) and all(kind in allowed for kind in kinds)
+
+
+def taken_apart(
+    view: View, leaves: dict[str, str], subqueries: int
+) -> tuple[View, list[JoinedScan]]:
+    """A view of joined tables by other names of its leaves, and its tables.
+
+    Its subqueries come after so many.
+    """
+
+    def new(leaf: Slot | ColumnRef) -> Expr:
+        if isinstance(leaf, Slot):
+            return replace(leaf, index=leaf.index + subqueries)
+        name, dot, column = leaf.column.name.partition(".")
+        if name not in leaves:  # of the first table, which has no name where it asks for a value
+            name, dot, column = "", ".", leaf.column.name
+        return ColumnRef(replace(leaf.column, name=f"{leaves[name]}{dot}{column}"))
+
+    def pieces(relation: Relation) -> list[JoinedScan]:
+        match relation:
+            case Scan():
+                return [(replace(relation, leaf=leaves[relation.leaf]), JoinKind.INNER, None)]
+            case Join(kind=kind, left=left, right=right, on=on, rest=rest):
+                equal = [compare("=", one, other) for one, other in on]
+                condition = conjunction(*equal, rest)
+                written = None if condition is None else substituted(condition, new)
+                return [*pieces(left), (replace(right, leaf=leaves[right.leaf]), kind, written)]
+        raise AssertionError(relation)
+
+    assert isinstance(view.table, Joined)
+    where = None if view.where is None else substituted(view.where, new)
+    columns = tuple((name, substituted(each, new)) for name, each in view.columns)
+    return replace(view, columns=columns, where=where), pieces(view.table.relation)
+
+
+_KINDS = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.LEFT,
+    ("RIGHT", "OUTER"): JoinKind.LEFT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+}
+"""The joins by their words; a RIGHT JOIN is a LEFT JOIN with its sides exchanged."""
+
+
+@dataclass(frozen=True)
+class FromItem:
+    """One of several tables, views or SELECTs in FROM."""
+
+    node: exp.Expr
+    view: View
+    names: frozenset[str]
+    """The names that may qualify its columns."""
+    join: exp.Join | None = None
+    """How it is joined with what stands before it; None for the first."""
+
+    @property
+    def kind(self) -> JoinKind:
+        """The kind of its join."""
+        return JoinKind.INNER if self.join is None else _KINDS[self.join.side, self.join.kind]
+
+
+def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
+    """The scope of a SELECT that joins several tables, with the parts that are to be joined."""
+    for item in items:
+        _check(item, binder)
+    items = turned(items, binder)
+    scope = Scope(replace(items[0].view, columns=(), where=None, subqueries=()), {}, binder,
+                  items[0].node)  # fmt: skip
+    parts: list[TableInJoin] = []
+    for item in items:
+        outer = JoinKind.FULL in (item.kind, items[1].kind) or item.kind is JoinKind.LEFT
+        view, pieces = _pieces(item, parts, len(scope.view.subqueries), binder, outer=outer)
+        before = scope.view.columns
+        scope = beside(scope, view, item, binder)
+        # EXISTS in ON looks at all tables up to this one.
+        known = replace(scope, parts=(*parts, *_parts(item, pieces, None, binder)))
+        condition = conjunction(scope.condition(view.where), condition_of(item, known))
+        for name in names_of_using(item):
+            pair = (
+                only_column(name, before, item, binder),
+                only_column(name, view.columns, item, binder),
+            )
+            (left, right), _ = types.unify(list(pair), place(name, binder.text))
+            condition = conjunction(condition, compare("=", left, right))
+            scope = merged(scope, name.name, pair, item.kind)
+        parts += _parts(item, pieces, condition, binder)
+    return replace(scope, parts=tuple(parts))
+
+
+def check_words(item: FromItem, binder: SubqueryBinder) -> None:
+    """Refuse what is no join on a condition."""
+    where = place(item.node, binder.text)
+    if item.join is not None:
+        if item.join.method == "NATURAL":
+            raise Unsupported(
+                "NATURAL JOIN is not supported: a new column of a policy would change its meaning",
+                hint="USING (column) names the columns that both tables have",
+                place=where,
+            )
+        if (item.join.side, item.join.kind) not in _KINDS:
+            words = " ".join(filter(None, (item.join.side, item.join.kind)))
+            raise Unsupported(f"{words} JOIN is not supported", place=where)
+        only(item.join, binder.text, "this", "side", "kind", "on", "using")
+        if item.kind is not JoinKind.INNER and not (
+            item.join.args.get("on") or names_of_using(item)
+        ):
+            raise Unsupported(f"{item.kind} needs ON or USING", place=where)
+
+
+def _pieces(
+    item: FromItem,
+    before: list[TableInJoin],
+    subqueries: int,
+    binder: SubqueryBinder,
+    *,
+    outer: bool,
+) -> tuple[View, list[JoinedScan]]:
+    """The view of an item, and its tables: several where it is a join itself."""
+    taken, table = {part.scan.leaf for part in before}, item.view.table
+    if isinstance(table, Table):
+        scan = Scan(table, new_leaf(table, taken))
+        return leaf_view(item.view, scan, subqueries, outer=outer), [(scan, item.kind, None)]
+    if outer or not is_taken_apart(table, first=not before):
+        raise Unsupported(
+            "a SELECT that looks into another table, or joins it by an outer join, is not joined"
+            " with further ones",
+            hint="write all joins into one FROM",
+            place=place(item.node, binder.text),
+        )
+    leaves: dict[str, str] = {}
+    for scan in scans(table.relation):
+        leaves[scan.leaf] = new_leaf(scan.table, taken | {*leaves.values()})
+    return taken_apart(item.view, leaves, subqueries)
+
+
+def _parts(
+    item: FromItem, pieces: list[JoinedScan], condition: Expr | None, binder: SubqueryBinder
+) -> Iterator[TableInJoin]:
+    """The parts of an item; its condition is that of its first table, too."""
+    where = place(item.node, binder.text)
+    for number, (scan, kind, own) in enumerate(pieces):
+        alias = (len(pieces) == 1 and item.node.alias_or_name) or str(scan)
+        yield TableInJoin(scan, alias, kind, own if number else conjunction(own, condition), where)
+
+
+def _check(item: FromItem, binder: SubqueryBinder) -> None:
+    """Refuse what is no join of tables on a condition."""
+    check_words(item, binder)
+    where = place(item.node, binder.text)
+    if item.view.derived is not None:
+        raise Unsupported(
+            "answers are joined with answers and public tables, and not with private ones",
+            hint="a scalar subquery is one noisy number to compare rows with; or ask for the answer"
+            " first, and write what it gives into WHERE or CASE",
+            place=where,
+        )
+
+
+def turned(items: Sequence[FromItem], binder: SubqueryBinder) -> Sequence[FromItem]:
+    """The tables of FROM, those of a RIGHT JOIN exchanged."""
+    right = [item for item in items if item.join is not None and item.join.side == "RIGHT"]
+    full = [item for item in items if item.kind is JoinKind.FULL]
+    if len(items) > 2 and (right or (full and full != [items[1]])):
+        word = "RIGHT" if right else "FULL"
+        raise Unsupported(
+            f"{word} JOIN is supported between the first two tables"
+            if full else "RIGHT JOIN is supported where FROM has two tables",
+            hint="LEFT JOIN keeps the rows of the tables before it",
+            place=place((right or full)[0].node, binder.text),
+        )  # fmt: skip
+    if not right:
+        return items
+    first, second = items
+    return [replace(second, join=None), replace(first, join=second.join)]
+
+
+def new_leaf(table: Table, taken: set[str]) -> str:
+    """What the columns of a scan are told apart by: the table's name, and a number if need be.
+
+    There is no `.` in it, so that the column of one scan is never taken for that of another.
+    """
+    match table:
+        case PerUnit():
+            name = "per_unit"
+        case RowUnion(parts=(_,)):
+            name = "select"
+        case RowUnion():
+            name = "union_all"
+        case WindowedRows():
+            name = "windowed"
+        case _:
+            name = table.name.replace(".", "_")
+    number = 1
+    leaf = name
+    while leaf in taken:
+        number += 1
+        leaf = f"{name}#{number}"
+    return leaf
+
+
+def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
+    """A view with the columns of a scan; an `outer` join may leave it without a match.
+
+    Its subqueries come after so many.
+    """
+
+    def new(leaf: Slot | ColumnRef) -> Expr:
+        if isinstance(leaf, Slot):
+            return replace(leaf, index=leaf.index + subqueries)
+        return ColumnRef(scan.column(leaf.column, nullable=outer))
+
+    def column(expression: Expr) -> Expr:
+        moved = substituted(expression, new)
+        if not outer or isinstance(moved, ColumnRef):
+            return moved
+        # Without a match the whole expression is NULL, and not what it makes of NULLs.
+        nothing = Literal(None, moved.kind)
+        return Case(((ColumnRef(scan.presence), moved),), nothing, moved.kind)
+
+    where = None if view.where is None else substituted(view.where, new)
+    columns = tuple((name, column(expression)) for name, expression in view.columns)
+    return replace(view, columns=columns, where=where)
+
+
+def beside(scope: Scope, view: View, item: FromItem, binder: SubqueryBinder) -> Scope:
+    """The scope with the columns of a further view."""
+    for name in item.names:
+        if name in scope.names:
+            raise Unsupported(
+                f"two tables are called {name} here",
+                hint="AS gives each a name of its own",
+                place=place(item.node, binder.text),
+            )
+    joined = replace(
+        scope.view,
+        columns=(*scope.view.columns, *view.columns),
+        subqueries=(*scope.view.subqueries, *view.subqueries),
+    )
+    names = {**scope.names, **dict.fromkeys(item.names, view.columns)}
+    return replace(scope, view=joined, names=names)
+
+
+def condition_of(item: FromItem, scope: Scope) -> Expr | None:
+    """The condition of ON."""
+    on = None if item.join is None else item.join.args.get("on")
+    return None if on is None else RowExpressions(scope.binder, scope).condition(on)
+
+
+def names_of_using(item: FromItem) -> list[exp.Identifier]:
+    """The names of USING."""
+    return [] if item.join is None else item.join.args.get("using") or []
+
+
+def only_column(
+    name: exp.Identifier, columns: ViewColumns, item: FromItem, binder: SubqueryBinder
+) -> Expr:
+    """The one column of that name that each side of a join with USING has."""
+    match called(name.name, columns):
+        case [column]:
+            return column
+        case []:
+            problem = f"no column {name.name} on one side of the join"
+        case _:
+            problem = f"{name.name} may be one of several columns of that name"
+    raise UnknownName(problem, hint="ON a.x = b.y names both", place=place(item.node, binder.text))
+
+
+def merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
+    """The scope in which the two columns of USING are one: what either has that is not NULL."""
+    left, right = pair
+    whole = call("coalesce", [left, right], None) if kind is JoinKind.FULL else left
+
+    def columns() -> Iterator[tuple[str, Expr]]:
+        for each in scope.view.columns:
+            if each[0].casefold() != name.casefold() or each[1] not in pair:
+                yield each
+            elif each[1] == left:
+                yield each[0], whole
+
+    return replace(scope, view=replace(scope.view, columns=tuple(columns())))

@@ -1,0 +1,196 @@
+"""Group keys of public tables, without those that no row can have.
+
+`WHERE regions.landscape = 'coast' GROUP BY regions.name` can have rows for the names of coasts
+alone, which everybody may know. The condition that the key is one of these changes no answer, as
+it follows from those that are there; so it is added, and groups without any row are not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from dpdb.errors import StatementError
+from dpdb.plan.expressions.expressions import (
+    ColumnRef,
+    Expr,
+    InList,
+    Literal,
+    Slot,
+    columns_of,
+    compare,
+    conjunction,
+    conjuncts,
+    logic,
+    slots,
+)
+from dpdb.plan.logical.query import Output, PublicRows, Query
+from dpdb.plan.ranges.group_keys import is_found
+from dpdb.plan.relations.facts import Facts
+from dpdb.plan.relations.relations import (
+    Equality,
+    Join,
+    Joined,
+    JoinKind,
+    Mark,
+    Relation,
+    Scan,
+    certain_scans,
+)
+from dpdb.policy.catalog import Policy, Value
+from dpdb.sql.from_clause.arrangement import joined
+from dpdb.sql.scalars.predicates import MAX_LIST
+from dpdb.sql.scopes.views import TableInJoin
+
+ValueRows = tuple[tuple[Value, ...], ...]
+
+
+def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
+    """The query under the conditions that its keys of public tables are values that they have."""
+    source = query.table
+    if not isinstance(source, Joined) or source.public:
+        return query
+    values = [_listed(key, source.relation, query.where, policy, facts) for key in query.keys]
+    query = replace(query, where=conjunction(query.where, *values))
+    combined = _combined(query, source.relation, policy, facts)
+    return replace(query, having=conjunction(query.having, combined))
+
+
+def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) -> Expr | None:
+    """The condition on groups that public rows have their keys together; None without any.
+
+    Keys that are found in the data are left out, as only they can be NULL in a group.
+    """
+    keys = {
+        Slot("key", index, key.kind): key
+        for index, key in enumerate(query.keys)
+        if not is_found(key, query.where)
+    }
+    relation = _matched(relation, tuple(keys.values()))
+    equalities = list(_equalities(relation))
+    public = [scan for scan in certain_scans(relation) if scan.table.public]
+    keys_of: dict[tuple[Scan, ...], dict[Slot, Expr]] = {}
+    for slot, key in keys.items():
+        equal = [a if b == key else b for a, b in equalities if key in (a, b)]
+        of_each = ((each, _together(each, public, equalities)) for each in (key, *equal))
+        if known := next(((each, scans) for each, scans in of_each if scans), None):
+            keys_of.setdefault(known[1], {})[slot] = known[0]
+    held = [*(compare("=", *pair) for pair in equalities), *conjuncts(query.where)]
+    return conjunction(
+        *(
+            _row_of(read, _rows(tuple(read.values()), scans, _own(held, scans), policy, facts))
+            for scans, read in keys_of.items()
+            if len(read) > 1
+        )
+    )
+
+
+def _matched(relation: Relation, keys: tuple[Expr, ...]) -> Relation:
+    """The relation with only those rows whose keys, columns of public tables, are not NULL.
+
+    Where a LEFT JOIN finds no row, the columns of its right side are NULL.
+    """
+    match relation:
+        case Join(left=left, right=right, kind=kind):
+            columns = [key for key in keys if isinstance(key, ColumnRef) and _reads(key, [right])]
+            left_out = kind is JoinKind.LEFT and right.table.public and columns
+            kind = JoinKind.INNER if left_out else kind
+            return replace(relation, left=_matched(left, keys), kind=kind)
+        case Mark(left=left):
+            return replace(relation, left=_matched(left, keys))
+    return relation
+
+
+def _row_of(keys: Mapping[Slot, Expr], rows: ValueRows) -> Expr | None:
+    """The condition that the keys are one of these rows; None if there are none or too many."""
+    if not 0 < len(rows) <= MAX_LIST:
+        return None
+    equal: Iterator[list[Expr]] = (
+        [compare("=", key, Literal(value, key.kind)) for key, value in zip(keys, row, strict=True)]
+        for row in rows
+    )
+    return logic("or", [logic("and", each) for each in equal])
+
+
+def _listed(
+    key: Expr, relation: Relation, where: Expr | None, policy: Policy, facts: Facts
+) -> InList | None:
+    """The condition that a key is one of the values that public rows have; None without any."""
+    equalities = list(_equalities(relation))
+    equal = [a if b == key else b for a, b in equalities if key in (a, b)]
+    public = [scan for scan in certain_scans(relation) if scan.table.public]
+    for each in (key, *equal):
+        together = _together(each, public, equalities)
+        known = [*(compare("=", *pair) for pair in equalities), *conjuncts(where)]
+        own = _own(known, together)
+        if not together or (each == key and not own):
+            continue
+        values = _values(each, together, own, policy, facts)
+        if values and len(values) <= MAX_LIST:
+            return InList(key, values, null=False)
+    return None
+
+
+def _own(conditions: Iterable[Expr], scans: Sequence[Scan]) -> list[Expr]:
+    """The conditions that read public tables, and nothing else."""
+    return [each for each in conditions if _reads(each, scans) and not slots(each, "subquery")]
+
+
+def _values(
+    key: Expr, scans: Sequence[Scan], conditions: Sequence[Expr], policy: Policy, facts: Facts
+) -> tuple[Value, ...]:
+    """The values of an expression in the rows of public tables that meet conditions."""
+    return tuple(value for (value,) in _rows((key,), scans, conditions, policy, facts))
+
+
+def _rows(
+    keys: tuple[Expr, ...],
+    scans: Sequence[Scan],
+    conditions: Sequence[Expr],
+    policy: Policy,
+    facts: Facts,
+) -> ValueRows:
+    """The different values of expressions in the rows of public tables that meet conditions."""
+    parts = [TableInJoin(scan, str(scan), JoinKind.INNER, None, None) for scan in scans]
+    outputs = tuple(Output("key", key) for key in keys)
+    try:
+        source, rest = joined(parts, conjunction(*conditions), policy, facts)
+        rows = facts.rows(PublicRows(source, outputs, (), where=rest))
+    except StatementError:  # There are too many rows to look at.
+        return ()
+    known = {
+        tuple(value for value in row if value is not None) for row in rows or () if None not in row
+    }
+    return tuple(sorted(known, key=repr))
+
+
+def _equalities(relation: Relation) -> Iterator[Equality]:
+    """What is equal in all rows of a relation."""
+    match relation:
+        case Join(kind=kind, left=left, on=on):
+            yield from _equalities(left)
+            yield from on if kind is JoinKind.INNER else ()
+        case Mark(left=left):
+            yield from _equalities(left)
+
+
+def _together(
+    key: Expr, public: Sequence[Scan], equalities: Sequence[Equality]
+) -> tuple[Scan, ...]:
+    """The public tables that a key reads, with those that they are joined with; none if private."""
+    tables = [scan for scan in public if _reads(key, [scan])]
+    if not tables or slots(key, "subquery"):
+        return ()
+    for _ in public:
+        for scan in public:
+            pairs = (compare("=", *pair) for pair in equalities)
+            linked = any(_reads(p, [*tables, scan]) for p in pairs if not _reads(p, tables))
+            if scan not in tables and linked:
+                tables.append(scan)
+    return tuple(scan for scan in public if scan in tables)
+
+
+def _reads(expression: Expr, scans: Sequence[Scan]) -> bool:
+    """Whether an expression reads columns of these tables, and no others."""
+    own = {scan.name(column) for scan in scans for column in scan.table.columns}
+    return bool(columns_of(expression)) and set(columns_of(expression)) <= own

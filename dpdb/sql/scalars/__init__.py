@@ -1,0 +1,1 @@
+"""Scalar expressions: types, functions, casts, predicates, and the binder of them all."""

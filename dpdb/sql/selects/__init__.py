@@ -1,0 +1,1 @@
+"""Whole statements: SELECTs of every form, each bound to a query."""

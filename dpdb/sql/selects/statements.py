@@ -1,0 +1,233 @@
+"""Statements: SELECT, EXPLAIN SELECT, SHOW, DESCRIBE and SET, read from their text."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import takewhile
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
+from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
+from dpdb.plan.relations.facts import NO_FACTS, Facts
+from dpdb.plan.work.unit_work import check_time
+from dpdb.policy.catalog import Policy
+from dpdb.records import dataclass
+from dpdb.sql.selects.binder import bind
+from dpdb.sql.syntax.literals import number
+from dpdb.sql.syntax.option_names import SETTINGS, TEACHING
+from dpdb.sql.syntax.options import WrittenOption, read_options
+from dpdb.sql.syntax.trees import place_at
+from dpdb.sql.text.dialect import select_tree
+from dpdb.sql.text.splitting import BEGINNINGS
+from dpdb.sql.text.tokens import read_tokens
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query to answer, or with `explain` to plan and price."""
+
+    query: Query
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class ShowBudget:
+    """SHOW BUDGET."""
+
+
+@dataclass(frozen=True)
+class ShowHistory:
+    """SHOW HISTORY."""
+
+
+@dataclass(frozen=True)
+class ShowTables:
+    """SHOW TABLES."""
+
+
+@dataclass(frozen=True)
+class ShowSettings:
+    """SHOW ALL."""
+
+
+@dataclass(frozen=True)
+class Describe:
+    """DESCRIBE table."""
+
+    table: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Assign:
+    """SET name = value."""
+
+    name: str
+    value: str | Fraction
+    place: Place
+
+
+Listed = ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe
+"""The statements that list what is known without a look at rows."""
+Statement = Select | Listed | Assign
+
+
+def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
+    """The statement that `text` writes, without its `;`."""
+    words = _Words(text, read_tokens(text))
+    match words.leading:
+        case ["EXPLAIN", *_]:
+            return Select(_select(text, policy, facts, words, skip=1), explain=True)
+        case ["SELECT" | "WITH", *_]:
+            return Select(_select(text, policy, facts, words, skip=0))
+        case ["SHOW", "BUDGET"]:
+            return ShowBudget()
+        case ["SHOW", "HISTORY"]:
+            return ShowHistory()
+        case ["SHOW", "TABLES"]:
+            return ShowTables()
+        case ["SHOW", "ALL"]:
+            return ShowSettings()
+        case ["SHOW", *_]:
+            raise UnknownName(
+                "SHOW knows BUDGET, HISTORY, TABLES and ALL",
+                hint="DESCRIBE table shows its columns, SHOW ALL the settings",
+                place=words.place(0),
+            )
+        case ["DESCRIBE" | "DESC", *_] if len(words.tokens) == 2:
+            return Describe(words.tokens[1].text, words.place(1))
+        case ["SET", *_]:
+            return _assignment(words)
+    raise Unsupported(
+        "only SELECT, EXPLAIN SELECT, SHOW, DESCRIBE table and SET are answered",
+        hint=words.instead(),
+        place=words.place(0),
+    )
+
+
+_ONLY_READ = "the tables are only read; nothing is written, and so nothing is committed"
+_INSTEAD = {
+    "FROM": "SELECT stands before FROM: SELECT x, COUNT(*) FROM t GROUP BY x",
+    "SUMMARIZE": "DESCRIBE table shows what is declared, and SELECT COUNT(x), AVG(x), STDDEV(x),"
+    " QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t what a column is like",
+    "PIVOT": "an aggregate for each column: SELECT x, SUM(z) FILTER (WHERE y = 'a') AS a,"
+    " SUM(z) FILTER (WHERE y = 'b') AS b FROM t GROUP BY x",
+    "DESCRIBE": "SHOW TABLES lists the tables, and EXPLAIN SELECT … says what an answer would cost",
+    "PRAGMA": "DESCRIBE table shows its columns, SHOW ALL the settings",
+    "TABLE": "single rows are never shown; try SELECT COUNT(*) FROM t",
+    "VALUES": "without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
+    "CREATE": "WITH v AS (SELECT …) SELECT … names a table for one statement",
+    "COPY": ".mode csv and .once FILE write the next answer to a file",
+    "ATTACH": "dpdb FILE FILE starts with several files",
+    "USE": "dpdb FILE FILE starts with several files; their tables need no other name",
+    **dict.fromkeys(
+        ("INSERT", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE", "BEGIN", "COMMIT", "ROLLBACK"),
+        _ONLY_READ,
+    ),
+}
+"""What to write for the statements of other systems."""
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A statement's tokens."""
+
+    text: str
+    tokens: list[Token]
+
+    @property
+    def leading(self) -> list[str]:
+        """The first three tokens in upper case; fewer if the statement is shorter."""
+        return [token.text.upper() for token in self.tokens[:3]]
+
+    def instead(self) -> str | None:
+        """What to write in place of a statement that begins with no word of ours."""
+        [word] = self.leading[:1] or [""]
+        if word in _INSTEAD:
+            return _INSTEAD[word]
+        # A word that has a meaning in SQL is not mistyped.
+        mistyped = bool(word) and self.tokens[0].token_type is TokenType.VAR
+        return did_you_mean(word, BEGINNINGS) if mistyped else None
+
+    def place(self, index: int) -> Place:
+        """The place of a token; past the last token, the end of the statement."""
+        if index < len(self.tokens):
+            return place_at(self.tokens[index].start, self.text)
+        return place_at(len(self.text), self.text)
+
+
+def reads_a_table(text: str) -> bool:
+    """Whether the text is a SELECT with a FROM, or the EXPLAIN of one, whatever the names in it.
+
+    Rows of a file that is no SQL are not, even where they begin with the word SELECT.
+    """
+    try:
+        words = _Words(text, read_tokens(text))
+        tokens, _, _ = _without_options(words, skip=int(words.leading[:1] == ["EXPLAIN"]))
+        tree = select_tree(tokens, text)
+    except Exception:
+        return False
+    return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
+
+
+def _select(text: str, policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
+    """The query after `skip` tokens."""
+    tokens, options, terms = _without_options(words, skip)
+    query = bind(tokens, text, policy, options, terms, facts=facts)
+    check_time(query, words.place(skip))
+    return query
+
+
+def _without_options(
+    words: _Words, skip: int
+) -> tuple[list[Token], Options, tuple[WrittenOption, ...]]:
+    """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
+    tokens = words.tokens[skip:]
+    select = _outermost_select(tokens)
+    if select is None:
+        before = words.tokens[0].text.upper()
+        hint = None if before == "WITH" else "EXPLAIN SELECT … says what an answer would cost"
+        raise Unsupported(f"{before} is followed by SELECT", hint=hint, place=words.place(skip))
+    options, first = NO_OPTIONS, select + 4
+    terms: tuple[WrittenOption, ...] = ()
+    if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:
+        inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
+        end = first + len(inside)
+        if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
+            raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + first))
+        options, terms = read_options(words.text, inside[1:])
+        del tokens[select + 1 : end + 1]
+    return tokens, options, terms
+
+
+_CLAUSES = [["WITH", word, "OPTIONS"] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
+"""The words that OPTIONS begins with; the second way is BigQuery's older one."""
+
+
+def _outermost_select(tokens: list[Token]) -> int | None:
+    """The index of the SELECT that begins the query, perhaps after WITH and its tables."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.SELECT:
+            return index
+        if index == 0 and token.token_type is not TokenType.WITH:
+            break
+    return None
+
+
+def _assignment(words: _Words) -> Assign:
+    """SET name = value, where the value is a word or a number."""
+    tokens = words.tokens
+    if len(tokens) < 4 or tokens[2].token_type is not TokenType.EQ:
+        raise SyntaxFault("write SET name = value", place=words.place(min(2, len(tokens))))
+    name = tokens[1].text.lower()
+    if name not in SETTINGS and name not in TEACHING:
+        hint = did_you_mean(name, SETTINGS) or f"settings are {', '.join(SETTINGS)}"
+        raise UnknownName(f"no setting {name}", hint=hint, place=words.place(1))
+    where, last = words.place(3), tokens[3]
+    if len(tokens) == 4 and last.token_type is not TokenType.NUMBER:
+        return Assign(name, last.text.lower(), where)
+    return Assign(name, number(tokens[3:], where), where)

@@ -1,0 +1,250 @@
+"""UNION ALL: of the rows of tables, and of noisy answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from sqlglot import exp
+
+from dpdb.errors import TooLarge, TypeMismatch, Unsupported
+from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, size, slots
+from dpdb.plan.logical.derived import Derived, Released, Selection, UnionAll
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.logical.query import Output, Query
+from dpdb.plan.logical.row_unions import RowUnion, UnionPart, row_union
+from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.relations.relations import Joined, Source, is_full, scans
+from dpdb.plan.work.unit_work import check_rows
+from dpdb.policy.catalog import Kind, Table
+from dpdb.sql.from_clause import sources
+from dpdb.sql.scalars import types
+from dpdb.sql.scopes.scopes import NoisyRowExpressions
+from dpdb.sql.scopes.select_binder import SelectBinder
+from dpdb.sql.scopes.views import Scope, View, derived_view
+from dpdb.sql.syntax.trees import node_name, only, place
+
+MAX_TABLES = 50
+"""The most tables of the policy that one UNION ALL reads."""
+
+
+def rows_of_all(tree: exp.Union, sides: Sequence[View], binder: SelectBinder) -> View:
+    """The view of the rows of two sides, one after the other."""
+    _check_clauses(tree, binder)
+    where = place(tree, binder.text)
+    if len({len(side.columns) for side in sides}) > 1:
+        raise TypeMismatch("the SELECTs of a UNION have the same number of columns", place=where)
+    parts = [part for side in sides for part in _parts(side, tree, binder)]
+    _check_units(parts, tree, binder)
+    fitted = [
+        types.unify([part.columns[at] for part in parts], where)
+        for at in range(len(sides[0].columns))
+    ]
+    converted = [
+        UnionPart(part.source, part.where, tuple(expressions[number] for expressions, _ in fitted))
+        for number, part in enumerate(parts)
+    ]
+    labels = [name for name, _ in sides[0].columns]
+    table = row_union(labels, [kind for _, kind in fitted], converted, binder.policy)
+    return View(table, tuple(zip(labels, table.references, strict=True)))
+
+
+def _check_clauses(tree: exp.Union, binder: SelectBinder) -> None:
+    """Refuse what would choose among the rows of all units, or make one row of several's."""
+    where, unit = place(tree, binder.text), binder.policy.unit
+    if tree.args.get("distinct"):
+        raise Unsupported(
+            f"UNION makes one row of equal rows of every {unit}",
+            hint="use UNION ALL, and COUNT(DISTINCT x) in the outer SELECT",
+            place=where,
+        )
+    if tree.args.get("limit") or tree.args.get("offset"):
+        raise Unsupported(
+            f"LIMIT inside a subquery chooses among the rows of every {unit}",
+            hint="leave it to the outer SELECT",
+            place=where,
+        )
+    if tree.args.get("order"):
+        raise Unsupported(
+            "the rows of a table have no order",
+            hint="leave ORDER BY to the outer SELECT",
+            place=where,
+        )
+
+
+def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[UnionPart]:
+    """The parts of a side: those of a UNION ALL that stands within this one."""
+    where, table = place(tree, binder.text), side.table
+    columns = tuple(expression for _, expression in side.columns)
+    if side.subqueries:
+        raise Unsupported(
+            "a scalar subquery is not compared with the rows of a UNION ALL",
+            hint="write it into the outer SELECT",
+            place=where,
+        )
+    if isinstance(table, Joined) and is_full(table.relation):
+        raise Unsupported(
+            "the rows of a FULL JOIN are not in a UNION ALL",
+            hint="LEFT JOIN keeps the rows of the first table",
+            place=where,
+        )
+    check_rows(table, where)
+    if isinstance(table, RowUnion) and side.where is None and columns == table.references:
+        yield from table.parts
+    else:
+        binder.effort.spend(sum(map(size, columns)), tree, binder.text)
+        yield UnionPart(table, side.where, columns)
+
+
+def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBinder) -> None:
+    """Refuse rows that are nobody's, or of units that are told apart in different ways."""
+    where, unit = place(tree, binder.text), binder.policy.unit
+    public = next((part.source for part in parts if part.source.public), None)
+    if public is not None:
+        raise Unsupported(
+            f"UNION ALL of public rows is not supported: they are of no {unit}",
+            hint="ask the public table in a SELECT of its own",
+            place=where,
+        )
+    read = islice((table for part in parts for table in _tables_of(part.source)), MAX_TABLES + 1)
+    tables = list(read)
+    if len(tables) > MAX_TABLES:
+        raise TooLarge(
+            f"more than {MAX_TABLES} tables in a UNION ALL, each counted as often as it is used",
+            place=where,
+        )
+    private = {table.name: table for table in tables if not table.public}
+    alone = next((name for name, table in private.items() if table.unit is None), None)
+    if alone is not None and len(private) > 1:
+        raise Unsupported(
+            f"{' and '.join(private)} are not in one UNION ALL: "
+            f"each row of {alone} is a unit of its own",
+            hint='name the column that says whom a row is about: unit = "…"',
+            place=where,
+        )
+
+
+def _tables_of(source: Source) -> Iterator[Table]:
+    """The tables of the policy that a source reads, each as often as it does."""
+    match source:
+        case Joined():
+            for scan in scans(source.relation):
+                yield from _tables_of(scan.table)
+        case PerUnit(source=inner) if inner is not None:
+            yield from _tables_of(inner)
+        case RowUnion(parts=parts):
+            for part in parts:
+                yield from _tables_of(part.source)
+        case WindowedRows(rows=RowUnion() as rows):
+            yield from _tables_of(rows)
+        case _:
+            yield source
+
+
+def union(
+    tree: exp.SetOperation, binder: SelectBinder, *, row_by_row: bool = False
+) -> Derived | View:
+    """The rows of the two sides of a UNION ALL; without ALL, each different row once.
+
+    Both sides are answers, or else, if `row_by_row`, both are rows of tables.
+    """
+    where = place(tree, binder.text)
+    if not isinstance(tree, exp.Union):
+        word = "NOT IN" if isinstance(tree, exp.Except) else "IN"
+        raise Unsupported(
+            f"{node_name(tree)} is not supported",
+            hint=f"COUNT(DISTINCT x) with WHERE x {word} (SELECT …) counts these values;"
+            " UNION ALL puts rows together",
+            place=where,
+        )
+    only(tree, binder.text, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+    binder.views = sources.with_views(tree, binder)
+    nodes = tree.this, tree.expression
+    bound = [binder.within().bound(node.unnest(), row_by_row=True) for node in nodes]
+    views = [each for each in bound if isinstance(each, View)]
+    if row_by_row and len(views) == len(bound):
+        return rows_of_all(tree, views, binder)
+    sides = [_side(each, node, binder) for each, node in zip(bound, nodes, strict=True)]
+    if len({len(side.columns) for side in sides}) > 1:
+        raise TypeMismatch("the SELECTs of a UNION have the same number of columns", place=where)
+    kinds = [_kind(sides, index, tree, binder) for index in range(len(sides[0].columns))]
+    fitted = [_converted(side, kinds) for side in sides]
+    joined = UnionAll(tuple(each for side in fitted for each in _members(side)))
+    return _ordered(tree, joined, binder)
+
+
+def _side(bound: Query | Derived | View, node: exp.Expr, binder: SelectBinder) -> Derived:
+    """The answer that one side of a UNION gives."""
+    if isinstance(bound, View):
+        raise Unsupported(
+            "each SELECT of a UNION needs an aggregate such as COUNT(*)",
+            hint="single rows are never shown",
+            place=place(node, binder.text),
+        )
+    return Released(bound) if isinstance(bound, Query) else bound
+
+
+def _members(side: Derived) -> tuple[Derived, ...]:
+    return side.inputs if isinstance(side, UnionAll) else (side,)
+
+
+def _kind(sides: list[Derived], index: int, tree: exp.Expr, binder: SelectBinder) -> Kind:
+    """The type of a column, to which whole numbers and NULLs are converted."""
+    kinds = {side.columns[index][1] for side in sides if not _is_null(side, index)}
+    if kinds == {Kind.INTEGER, Kind.NUMBER}:
+        return Kind.NUMBER
+    if len(kinds) > 1:
+        raise TypeMismatch(
+            f"column {index + 1} of the UNION is {' and '.join(sorted(kinds))}, which do not mix",
+            hint="CAST gives both sides the same type",
+            place=place(tree, binder.text),
+        )
+    return kinds.pop() if kinds else sides[0].columns[index][1]
+
+
+def _is_null(side: Derived, index: int) -> bool:
+    """Whether a column is NULL and nothing else, so that any type is right."""
+    match side:
+        case Released(query=Query(outputs=outputs)) | Selection(outputs=outputs):
+            return outputs[index].expression == Literal(None, outputs[index].expression.kind)
+    return False
+
+
+def _converted(side: Derived, kinds: list[Kind]) -> Derived:
+    """The side with columns of these types."""
+    if [kind for _, kind in side.columns] == kinds:
+        return side
+
+    def fitted(index: int, own: Kind) -> Expr:
+        if _is_null(side, index):
+            return Literal(None, kinds[index])
+        slot = Slot("column", index, own)
+        return slot if own is kinds[index] else Cast(slot, kinds[index])
+
+    columns = enumerate(side.columns)
+    return Selection(side, tuple(Output(name, fitted(i, kind)) for i, (name, kind) in columns))
+
+
+def _ordered(tree: exp.Union, rows: UnionAll, binder: SelectBinder) -> Derived:
+    """The rows as DISTINCT, ORDER BY and LIMIT leave them."""
+    clauses = [tree.args.get(name) for name in ("distinct", "order", "limit", "offset")]
+    if not any(clauses):
+        return rows
+    view = derived_view(rows)
+    outputs = tuple(Output(name, column) for name, column in view.columns)
+    answers = NoisyRowExpressions(binder, Scope(view, {}, binder, tree))
+    order = tuple(binder.orderings(tree, answers, outputs))
+    if any(slots(each.expression, "subquery") for each in order):
+        raise Unsupported(
+            "a subquery cannot order a UNION", place=place(tree.args["order"], binder.text)
+        )
+    distinct, _, limit, offset = clauses
+    return Selection(
+        rows,
+        outputs,
+        windows=tuple(answers.windows),
+        distinct=bool(distinct),
+        order=order,
+        limit=binder.count(limit),
+        offset=binder.count(offset) or 0,
+    )

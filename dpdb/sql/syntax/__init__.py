@@ -1,0 +1,1 @@
+"""sqlglot's trees: reading literals, arguments and options, and writing short forms out."""

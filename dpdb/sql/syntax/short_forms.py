@@ -1,0 +1,133 @@
+"""Short forms, written out: SEMI and ANTI JOIN, HISTOGRAM, APPROX_TOP_COUNT.
+
+`SELECT APPROX_TOP_COUNT(x, 3) FROM t` is `SELECT x AS value, COUNT(*) AS count FROM t GROUP BY x
+ORDER BY count DESC LIMIT 3`, so that the values are chosen by the noisy counts. A HISTOGRAM has
+all values but NULL, as in DuckDB.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from dpdb.errors import Unsupported
+from dpdb.records import dataclass
+from dpdb.sql.syntax.trees import only, place
+
+_KINDS = ("SEMI", "ANTI")
+
+
+def write_out_semi_joins(tree: exp.Select, text: str) -> None:
+    """Move the semi joins of a SELECT, and its anti joins, from FROM into WHERE."""
+    joins = tree.args.get("joins") or []
+    semi_joins = [join for join in joins if join.kind in _KINDS and join.side in ("", "LEFT")]
+    # Other joins may keep rows without any on their left, and WHERE would leave these out.
+    if not semi_joins or any(join.side in ("RIGHT", "FULL") for join in joins):
+        return
+    tree.set("joins", [join for join in joins if not any(join is each for each in semi_joins)])
+    before, where = tree.args["from_"].this, tree.args.get("where")
+    tests = [_lookup(join, before.alias_or_name, text) for join in semi_joins]
+    conditions = [*([exp.Paren(this=where.this)] if where else []), *tests]
+    tree.set("where", exp.Where(this=_all(conditions)))
+
+
+def _lookup(join: exp.Join, left: str, text: str) -> exp.Expr:
+    """EXISTS for a semi join, NOT EXISTS for an anti join."""
+    only(join, text, "this", "side", "kind", "on", "using")
+    condition = exp.Where(this=_condition(join, left, text))
+    rows = exp.Select(
+        expressions=[exp.Literal.number(1)], from_=exp.From(this=join.this), where=condition
+    )
+    exists = exp.Exists(this=rows)
+    return exists if join.kind == "SEMI" else exp.Not(this=exists)
+
+
+def _condition(join: exp.Join, left: str, text: str) -> exp.Expr:
+    """The condition of a join; within EXISTS a name without its table would be the inner one's."""
+    right = join.this.alias_or_name
+    conditions: list[exp.Expr] = [
+        _equal(name, left, right) for name in join.args.get("using") or []
+    ]
+    if (on := join.args.get("on")) is not None:
+        conditions = [on]
+    bare = [column for column in on.find_all(exp.Column) if not column.table] if on else []
+    if bare or not conditions or not (left and right):
+        raise Unsupported(
+            f"{join.kind} JOIN needs ON, with every column named by its table, or USING",
+            hint="ON a.x = b.y; or WHERE [NOT] EXISTS (SELECT 1 FROM b WHERE b.y = a.x)",
+            place=place(bare[0] if bare else join, text),
+        )
+    return _all(conditions)
+
+
+def _equal(name: exp.Identifier, left: str, right: str) -> exp.EQ:
+    sides = [
+        exp.Column(this=name.copy(), table=exp.to_identifier(table, quoted=True))
+        for table in (left, right)
+    ]
+    return exp.EQ(this=sides[0], expression=sides[1])
+
+
+def _all(conditions: list[exp.Expr]) -> exp.Expr:
+    return reduce(lambda left, right: exp.And(this=left, expression=right), conditions)
+
+
+_CLAUSES = ("group", "having", "qualify", "order", "limit", "offset", "distinct")
+
+
+@dataclass(frozen=True)
+class _Top:
+    """The values with the greatest measures: so many of them, or all."""
+
+    value: exp.Expr
+    measure: exp.Expr
+    name: str
+    """What the measure is called."""
+    number: exp.Expr | None
+
+
+def with_groups(tree: exp.Select, written: list[str], text: str) -> list[str]:
+    """Make a SELECT of values and their counts one with groups; the labels of its columns.
+
+    Any other SELECT stays as it is, with its labels as `written`.
+    """
+    items = tree.expressions
+    top = _top(items[0].unalias(), text) if len(items) == 1 else None
+    if top is None or any(tree.args.get(clause) for clause in _CLAUSES):
+        return written
+    prefix = f"{items[0].alias}." if items[0].alias else ""
+    names = [f"{prefix}value", f"{prefix}{top.name}"]
+    columns = zip((top.value, top.measure), names, strict=True)
+    tree.set("expressions", [exp.alias_(part.copy(), name, quoted=True) for part, name in columns])
+    tree.set("group", exp.Group(expressions=[top.value.copy()]))
+    if top.number is None:
+        present = exp.Not(this=exp.Is(this=top.value.copy(), expression=exp.Null()))
+        where = tree.args.get("where")
+        kept = exp.And(this=exp.Paren(this=where.this), expression=present) if where else present
+        tree.set("where", exp.Where(this=kept))
+        return names
+    first = exp.Ordered(this=top.measure.copy(), desc=True)
+    tree.set("order", exp.Order(expressions=[first]))
+    tree.set("limit", exp.Limit(expression=top.number.copy()))
+    return names
+
+
+def _top(node: exp.Expr, text: str) -> _Top | None:
+    count = exp.Count(this=exp.Star())
+    match node:
+        case exp.Anonymous(expressions=[value, number]) if (
+            str(node.this).upper() == "APPROX_TOP_COUNT"
+        ):
+            return _Top(value, count, "count", number)
+        case exp.Anonymous(expressions=[value]) if str(node.this).upper() == "HISTOGRAM":
+            return _Top(value, count, "count", None)
+        case exp.ApproxTopK():
+            only(node, text, "this", "expression")
+            number = node.expression or exp.Literal.number(1)
+            return _Top(node.this, count, "count", number)
+        case exp.ApproxTopSum():
+            only(node, text, "this", "expression", "count")
+            if node.expression is not None and node.args.get("count") is not None:
+                return _Top(node.this, exp.Sum(this=node.expression), "sum", node.args["count"])
+    return None

@@ -1,0 +1,160 @@
+"""The SQL dialect of dpdb, for sqlglot to parse."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer as BaseTokenizer
+
+from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
+from dpdb.sql.scalars.date_functions import DATE_CALLS, UNREAD
+from dpdb.sql.syntax.literals import around_their_calls
+from dpdb.sql.text.splitting import CLAUSES
+
+# sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
+# text, with its place.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+class Dpdb(Dialect):
+    """Standard SQL with the names of the statistical functions of [EGS]."""
+
+    class Tokenizer(BaseTokenizer):
+        """The default lexical rules: `'` for strings, `"` and backticks for names, no backslashes.
+
+        No word makes one opaque command of the text after it.
+        """
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+
+    # No subclass of it: sqlglot as compiled by mypyc (`sqlglot[c]`) has parsers without subclasses.
+    parser_class = Parser  # type: ignore[assignment]
+
+
+_OTHER_NAMES = {
+    "MEAN": "AVG",
+    "SD": "STDDEV",
+    "STD": "STDDEV",
+    "VAR": "VARIANCE",
+    "SKEW": "SKEWNESS",
+    "QUANTILE_CONT": "PERCENTILE_CONT",
+    "QUANTILE": "PERCENTILE_CONT",
+    "ANON_COUNT": "COUNT",
+    "ANON_SUM": "SUM",
+    "ANON_AVG": "AVG",
+    "ANON_VAR_POP": "VAR_POP",
+    "ANON_STDDEV_POP": "STDDEV_POP",
+    "ANON_PERCENTILE_CONT": "PERCENTILE_CONT",
+    "ANON_QUANTILES": "APPROX_QUANTILES",
+    **{name: name + UNREAD for name in DATE_CALLS},
+}
+"""Further names for aggregates, with the names by which sqlglot knows them.
+
+The functions that name a unit of time get names that it does not know: it would read their
+arguments in one order, or a unit as a column.
+"""
+
+_DIALECT = Dpdb()
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a text."""
+    return _DIALECT.tokenize(text)
+
+
+def select_tree(tokens: list[Token], text: str) -> exp.Select | exp.SetOperation:
+    """sqlglot's tree for these tokens of `text`, a single SELECT; raises StatementError."""
+    try:
+        trees = parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_fault(error) from None
+    except RecursionError:
+        raise TooLarge("the statement is nested too deeply") from None
+    except Exception:
+        raise SyntaxFault("this is not valid SQL") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation):
+        raise Unsupported("only a single SELECT is answered")
+    return trees[0]
+
+
+def _syntax_fault(error: ParseError) -> SyntaxFault:
+    """sqlglot's complaint as ours: the word it stumbled over and its place."""
+    details = error.errors[0] if error.errors else {}
+    word = str(details.get("highlight") or "")
+    line, end = details.get("line"), details.get("col")
+    where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
+    if not word:
+        return SyntaxFault("this is not valid SQL: it ends too soon", place=where)
+    hint = _STUMBLED.get(word.upper()) or _meant(word, details)
+    return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint, place=where)
+
+
+_STUMBLED = {
+    "~": "REGEXP_LIKE(x, 'pattern') matches a regular expression",
+    "!": "NOT REGEXP_LIKE(x, 'pattern') is true where a regular expression does not match",
+    "/": "FLOOR(x / 10) is a whole number",
+    "SELECT": "a statement ends with ;",
+}
+"""What helps where the parser stumbles over a word."""
+
+
+def _meant(word: str, details: dict[str, Any]) -> str | None:
+    """The clause that a mistyped word was to begin: the one stumbled over, or an alias before."""
+    read = re.findall(r"\w+", details.get("start_context") or "")
+    for written in (word, *read[-1:]):
+        if written.upper() not in CLAUSES and (hint := did_you_mean(written, CLAUSES)):
+            return hint
+    return None
+
+
+def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
+    """sqlglot's trees for these tokens of `text`.
+
+    TOP is a keyword only where SELECT stands before it and a number behind: it may name a column.
+    """
+    for select, word, number in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if (
+            select.token_type is TokenType.SELECT
+            and number.token_type is TokenType.NUMBER
+            and word.text.upper() == "TOP"
+        ):
+            word.token_type = TokenType.TOP
+    readable = around_their_calls(tokens)
+    following = [*readable[1:], None]
+    return _DIALECT.parser().parse(list(map(_translated, readable, following)), text)
+
+
+def _translated(token: Token, following: Token | None) -> Token:
+    """The token, with sqlglot's name in it where it is another name of a function.
+
+    A SELECT has its place as its only comment: sqlglot keeps no other place of it in its trees.
+    """
+    if token.token_type is TokenType.SELECT or (
+        token.comments and token.token_type is not TokenType.HINT
+    ):
+        token = _renamed(token, token.text)
+    if following is None or following.token_type is not TokenType.L_PAREN:
+        return token
+    if token.token_type is not TokenType.VAR:
+        return token
+    name = _OTHER_NAMES.get(token.text.upper())
+    return token if name is None else _renamed(token, name)
+
+
+def _renamed(token: Token, name: str) -> Token:
+    """A token with another text, and without what was in comments beside it."""
+    comments = [str(token.start)] if token.token_type is TokenType.SELECT else []
+    return Token(token.token_type, name, token.line, token.col, token.start, token.end, comments)
+
+
+def select_start(tree: exp.Select) -> int | None:
+    """The place of the word SELECT in the text; None where it is left out."""
+    return int(tree.comments[-1]) if tree.comments else None

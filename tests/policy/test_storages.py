@@ -1,0 +1,37 @@
+"""Each storage has its columns found and its rows read: a match without it fails mypy."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from dpdb.engines.sources.opening import open_source
+from dpdb.policy.catalog import Table
+from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.storage import Storage, file_kind, server_kind
+
+
+@pytest.mark.parametrize("storage", Storage)
+def test_each_storage_is_known_by_its_name_and_has_a_source(storage: Storage) -> None:
+    facts = storage.value
+    path, server = Path(f"t{facts.suffix or '.csv'}"), None
+    if facts.schemes:
+        address = f"{facts.schemes[0]}://"
+        server = ServerTable(address, "public", "t")
+        assert server_kind(address) is storage
+    else:
+        assert file_kind(path) is storage
+    table = Table("t", path, (), server=server)
+    assert table.storage is storage
+    for package in {"POSTGRESQL": ["psycopg"], "SPARK": ["pyspark"]}.get(storage.name, []):
+        pytest.importorskip(package)
+    assert open_source(table).table is table
+
+
+def test_no_two_storages_share_a_name() -> None:
+    for one, other in combinations(Storage, 2):
+        assert not {*one.value.schemes} & {*other.value.schemes}
+        assert one.value.suffix is None or one.value.suffix != other.value.suffix
+        assert one.value.label != other.value.label
