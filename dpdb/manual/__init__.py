@@ -1,49 +1,78 @@
 """The manual: Markdown pages that README links, `dpdb help` prints and the prompt's `.help` shows.
 
-It holds text alone. A topic is a page (`policy`) or a section of one, by the first word of its
-heading (`intervals` is "Intervals: what ± means").
+A topic of help is found in the text of the pages:
+
+    a page          `policy`
+    a section       by the label or first word of its heading: `intervals` is "## Intervals: what …"
+    an entry        by a name in the first column of a table, or under `aliases`: `avg`, `group by`;
+                    or by the word that a paragraph of the glossary begins with
+    a heading       by any of its words: `reset budget` is "## reset: How do I reset the budget?"
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from dpdb.errors import UsageError, did_you_mean
+from dpdb.records import dataclass
 
 PAGES = (
     "start",
+    "howto",
+    "budgets",
     "prompt",
+    "shop",
     "sql",
     "policy",
-    "shop",
-    "tpch",
-    "ledger",
-    "guarantees",
     "accuracy",
-    "attacks",
+    "guarantees",
+    "ledger",
+    "python",
     "teaching",
     "lesson",
-    "python",
+    "attacks",
+    "tpch",
     "papers",
     "glossary",
     "references",
+    "changes",
+    "developing",
 )
 """In the order in which a newcomer needs them."""
-ALIASES = {"ε": "epsilon", "budget": "epsilon", "Δf": "sensitivity", "bounds": "sensitivity",
-           "k": "noise", "k·Δf/ε": "noise", "laplace": "noise", "±": "intervals"}  # fmt: skip
+ALIASES = {"ε": "epsilon", "δf": "sensitivity", "k": "noise", "k·δf/ε": "noise",
+           "laplace": "noise", "±": "intervals"}  # fmt: skip
 _FENCE = re.compile(r"^```.*?^```$", flags=re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^## (.+)$", flags=re.MULTILINE)
+_ROW = re.compile(r"^\|(.+)\|$")
+_DEFINED = re.compile(r"^\*\*(.+?)\*\*.*$", flags=re.MULTILINE)
+_STOP = {"a", "an", "and", "are", "can", "do", "does", "for", "how", "i", "in", "is", "it", "me",
+         "my", "of", "one", "or", "should", "the", "to", "what", "which", "why"}  # fmt: skip
+"""The words of a question that say nothing about its subject."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """What stands from one heading to the next of its rank."""
+    """The text from one heading to the next of its rank."""
 
     topic: str
     title: str
+    text: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the heading that can be asked for."""
+        return _words(self.title)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of a table, with the head of the table, or a paragraph of the glossary."""
+
+    names: tuple[str, ...]
+    head: str
     text: str
 
 
@@ -64,32 +93,89 @@ def sections(name: str) -> Iterator[Section]:
         yield Section(topic, head.group(1), text[head.start() : end].strip())
 
 
+def entries(name: str) -> Iterator[Entry]:
+    """The rows of a page's tables and the words that it defines, in order."""
+    for section in sections(name):
+        head: list[str] = []
+        for line in section.text.split("\n"):
+            row = _ROW.match(line)
+            if row is None:
+                head = []
+            elif len(head) < 2:  # the names of columns, and the rule below them
+                head.append(line)
+            else:
+                above = "\n".join([f"## {section.title}", "", *head])
+                yield Entry(_names(head[0], line), above, line)
+    for paragraph in _DEFINED.finditer(page(name)):
+        yield Entry((paragraph[1].casefold(),), "", paragraph[0])
+
+
+def _names(head: str, row: str) -> tuple[str, ...]:
+    """The names in the first cell of a row, and in the one called `aliases`: `AVG(x)` is `avg`."""
+    titles, cells = (
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in (head, row)
+    )
+    named = [cell for title, cell in zip(titles, cells, strict=False) if title == "aliases"]
+    found = []
+    for cell in [cells[0], *named]:
+        for text in re.findall(r"`([^`]+)`", cell) or [cell]:
+            found += [text.casefold(), re.split(r"[(=]", text)[0].strip().casefold()]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
 def title(name: str) -> str:
     """The heading of a page."""
     return page(name).partition("\n")[0].removeprefix("# ")
 
 
 def topics() -> tuple[str, ...]:
-    """All that there is help on, each once."""
+    """The pages and the sections, each once."""
     names = [*PAGES, *(section.topic for each in PAGES for section in sections(each))]
     return tuple(dict.fromkeys(names))
 
 
-def knows(wanted: str) -> bool:
-    """Whether there is a page or a section on a topic."""
-    return ALIASES.get(wanted, wanted.casefold()) in topics()
+@cache
+def named() -> dict[str, tuple[Entry, ...]]:
+    """The entries of all pages by their names."""
+    found: dict[str, tuple[Entry, ...]] = {}
+    for entry in (entry for each in PAGES for entry in entries(each)):
+        for name in entry.names:
+            found[name] = (*found.get(name, ()), entry)
+    return found
 
 
 def topic(wanted: str) -> str:
-    """The page or section on a topic; a topic that there is none on is an UsageError."""
-    name = ALIASES.get(wanted, wanted.casefold())
+    """The text on a topic; raises UsageError if there is none."""
+    name = " ".join(wanted.casefold().split()).rstrip("?")
+    name = ALIASES.get(name, name)
     if name in PAGES:
         return page(name).strip()
-    texts = {section.topic: section.text for each in PAGES for section in sections(each)}
-    if name not in texts:
-        hint = did_you_mean(name, [*PAGES, *texts]) or f"pages are {', '.join(PAGES)}"
+    known = [section for each in PAGES for section in sections(each)]
+    for section in known:
+        if section.topic == name:
+            return section.text
+    if name in named():
+        return _shown(named()[name])
+    words = _words(name)
+    close = [section for section in known if words and words <= section.words]
+    if not close:
+        hint = did_you_mean(name, [*topics(), *named()]) or f"pages are {', '.join(PAGES)}"
         raise UsageError(f"no help on {wanted}", hint=hint)
-    return texts[name]
+    return "\n\n".join(section.text for section in close)
+
+
+def _shown(found: tuple[Entry, ...]) -> str:
+    """The entries, with the head of each table once."""
+    by_head: dict[str, list[str]] = {}
+    for entry in found:
+        by_head.setdefault(entry.head, []).append(entry.text)
+    return "\n\n".join("\n".join([head, *rows]).strip() for head, rows in by_head.items())
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a heading or a question, without the commonest; `joins` is `join`."""
+    found = re.findall(r"[^\W_]+(?:[-/.][^\W_]+)*|±", text.casefold())
+    return frozenset(word.removesuffix("s") for word in found if word not in _STOP)
 
 
 def contents() -> str:

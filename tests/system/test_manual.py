@@ -12,18 +12,19 @@ from dpdb import manual
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell.scripts import LONGEST_FILE
+from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS
 from dpdb.manual.terminal import rendered
-from dpdb.plan.candidates import MAX_CANDIDATES
-from dpdb.plan.held_rows import MAX_PUBLIC_HELD
-from dpdb.plan.query_releases import MAX_GROUPS
-from dpdb.plan.stability import MAX_FAN_OUT, MAX_PAIRS
-from dpdb.plan.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
+from dpdb.plan.relations.stability import MAX_FAN_OUT, MAX_PAIRS, MAX_PUBLIC_HELD
+from dpdb.plan.releases.query_releases import MAX_GROUPS
+from dpdb.plan.work.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
 from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
-from dpdb.session.purchases import MAX_AT_ONCE
-from dpdb.sql.exact_answers import MAX_CELLS
-from dpdb.sql.predicates import MAX_LIST, MAX_PATTERN
-from dpdb.sql.scopes import MAX_OUTPUTS
-from dpdb.sql.tokens import (
+from dpdb.session.purchases.purchases import MAX_AT_ONCE
+from dpdb.session.purchases.query_plans import MAX_CANDIDATES
+from dpdb.sql.from_clause.exact_answers import MAX_CELLS
+from dpdb.sql.scalars.predicates import MAX_LIST, MAX_PATTERN
+from dpdb.sql.scopes.scopes import MAX_OUTPUTS
+from dpdb.sql.syntax.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
+from dpdb.sql.text.tokens import (
     MAX_CHAIN,
     MAX_LENGTH,
     MAX_NESTING,
@@ -32,7 +33,6 @@ from dpdb.sql.tokens import (
     MAX_TYPES,
     MAX_WAITING,
 )
-from dpdb.sql.trees import MAX_EXPRESSIONS, MAX_SUBQUERIES, MAX_WILDCARDS
 from tests.support.terminal import Terminal
 
 PAPER = "sample_data/people.csv"
@@ -142,3 +142,34 @@ def test_sizes_in_the_manual_are_those_that_hold() -> None:
         int(number.replace(",", "")) for row in rows for number in re.findall(r"[\d,]*\d", row)
     ]
     assert stated == limits
+
+
+@pytest.mark.parametrize("name", [*AGGREGATES, *FUNCTIONS])
+def test_every_function_is_a_topic(name: str) -> None:
+    assert re.search(rf"\b{name}\b", manual.topic(name))
+
+
+def test_every_word_of_the_glossary_is_a_topic() -> None:
+    words = re.findall(r"^\*\*(.+?)\*\*", manual.page("glossary"), flags=re.MULTILINE)
+    assert words
+    for word in words:
+        assert manual.topic(word)
+
+
+def test_every_heading_is_found_by_its_words() -> None:
+    for section in (section for name in manual.PAGES for section in manual.sections(name)):
+        asked = section.title.partition(":")[2] or section.title
+        if len(section.words) > 2:
+            assert section.text in manual.topic(asked) or asked.lower() in manual.named()
+
+
+@pytest.mark.parametrize(("topic", "shown"), [
+    ("null", "NULL"), ("group by", "GROUP BY"), ("having", "HAVING"), ("join", "JOIN"),
+    ("avg", "AVG"), ("MTA", "MTA"), ("Bounds", "bounds"),
+])  # fmt: skip
+def test_topics_that_are_looked_up(topic: str, shown: str) -> None:
+    assert shown in manual.topic(topic)
+
+
+def test_a_topic_has_several_words(dpdb_help: Help) -> None:
+    assert dpdb_help("group", "by")[1] == manual.topic("group by") + "\n"

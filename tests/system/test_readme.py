@@ -10,10 +10,10 @@ import pytest
 
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
-from dpdb.policy.reader import read_policy
-from dpdb.sql.aggregates import AGGREGATE_NAMES
-from dpdb.sql.functions import FUNCTION_NAMES
-from dpdb.sql.option_names import OPTIONS, SETTINGS, TERMS
+from dpdb.policy.reading.reader import read_policy
+from dpdb.sql.aggregates.aggregates import AGGREGATE_NAMES
+from dpdb.sql.scalars.functions import FUNCTION_NAMES
+from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.masking import masked
 from tests.support.noiseless import Noiseless
 from tests.support.shell_lines import ROOT, by_the_shell, dpdb_arguments
@@ -74,6 +74,10 @@ def test_the_widths_on_a_page_are_those_of_the_answer(
     room = ROOM_OF_QUANTILES if re.search("QUANTILE|MEDIAN", command) else ROOM
     for stated, width in zip(widths(printed), now, strict=True):
         assert width / room <= stated <= width * room
+
+
+def test_make_run_answers_four_queries() -> None:
+    assert by_the_shell("make run").count("spent ε 0.1 ") == 4
 
 
 def test_masking_hides_only_noise() -> None:
