@@ -1,49 +1,39 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [SECTION]... [--rows N] [--smartnoise PYTHON] [--postgresql ADDRESS]
+    python scripts/bench.py [SECTION]... [--rows N]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
 turns, so that what else the machine does falls on all of them alike.
 
 The streams can be of another size: `streams --rows 100000000` takes 2.5 GB in the folder of
-temporary files, and some time. SmartNoise needs an older pandas, and so a Python of its own. Into
-the database of PostgreSQL that is named a table is written, and dropped in the end.
+temporary files, and some time.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import bench_accuracy
-import bench_analysis
 import bench_loading
 import bench_moments
-import bench_server
 import bench_session
 import bench_small
-import bench_smartnoise
-import bench_speed
 import bench_streams
 
-Section = Callable[[Path, argparse.Namespace], None]
+Section = Callable[[Path, int], None]
 SECTIONS: dict[str, Section] = {
-    "speed": lambda directory, _: bench_speed.run(directory),
     "small": lambda directory, _: bench_small.run(directory),
     "session": lambda directory, _: bench_session.run(directory),
     "loading": lambda directory, _: bench_loading.run(directory),
-    "streams": lambda directory, given: bench_streams.run(directory, given.rows),
-    "server": lambda directory, given: bench_server.run(directory, given.postgresql),
-    "smartnoise": lambda directory, given: bench_smartnoise.run(directory, given.smartnoise),
+    "streams": bench_streams.run,
     "moments": lambda directory, _: bench_moments.run(directory),
-    "accuracy": lambda directory, _: bench_accuracy.run(directory),
-    "analysis": lambda directory, _: bench_analysis.run(directory),
+    "accuracy": lambda *_: bench_accuracy.run(),
 }
 
 
@@ -54,12 +44,6 @@ def main() -> None:
     parser.add_argument(
         "--rows", type=int, default=bench_streams.ROWS, help="of the section streams"
     )
-    parser.add_argument(
-        "--smartnoise", metavar="PYTHON", default=sys.executable, help="one that has smartnoise-sql"
-    )
-    parser.add_argument(
-        "--postgresql", metavar="ADDRESS", help="of a database that a table may be written into"
-    )
     arguments = parser.parse_args()
     chosen = arguments.sections or list(SECTIONS)
     for name in chosen:
@@ -68,7 +52,7 @@ def main() -> None:
     started = time.perf_counter()
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="dpdb-bench-") as directory:
-            SECTIONS[name](Path(directory), arguments)
+            SECTIONS[name](Path(directory), arguments.rows)
     print(f"measured in {time.perf_counter() - started:.0f} s{_busy()}")
 
 

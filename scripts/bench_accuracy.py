@@ -1,49 +1,26 @@
-"""The error of answers as they are drawn, beside its targets and the best peers' errors."""
+"""The errors of drawn answers on the sample, beside what theory and the best peers reach."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import duckdb
 import numpy as np
-from bench_measures import Drawn, measured
-from bench_targets import (
-    COMPOSED,
-    QUESTIONS,
-    RANGES,
-    RANGES_RMSE,
-    Columns,
-    Measure,
-    Question,
-    Target,
-    rmse,
-)
+import numpy.typing as npt
 from bench_tools import SAMPLE, met, session, show
 
-from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError
-from dpdb.interfaces.cli.main import main as command_line
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.policy.reader import read_policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session import session as sessions
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
 
-RUNS = 2_000
-"""The answers to each query: the RMSE of Laplace noise then has a standard error of 2.5 %."""
-BATCHES = 200
-"""How often the ranges are asked for, ten at a time."""
-
+RUNS = 1_000
+"""The answers to each query: the RMSE of Laplace noise then has a standard error of 3.5 %."""
 POLICY = read_policy(SAMPLE.with_suffix(".toml"))
 NEVER_NULL = replace(
     POLICY,
@@ -52,163 +29,141 @@ NEVER_NULL = replace(
         for table in POLICY.tables
     ),
 )
-COUNT = "SELECT COUNT(*) FROM people"
-
-ZIP_COUNTS = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
-
+Floats = npt.NDArray[np.float64]
 Cells = Sequence[Any]
 
 
-def run(directory: Path) -> None:
+class Question(NamedTuple):
+    """A query about the sample at ε = 1 unless said, and the most RMSE of each column."""
+
+    select: str
+    """What is between SELECT and FROM people."""
+    most: tuple[float | None, ...]
+    coverage: float | None = None
+    """The least percentage of the intervals of the first column that hold the exact answer."""
+    options: str = ""
+    epsilon: int = 1
+    replace: bool = False
+    """Whether neighbours differ by a replaced row, and not by an added or removed one."""
+    never_null: bool = False
+    """Whether the policy says of all columns that they are never NULL."""
+
+    @property
+    def name(self) -> str:
+        """The row of the table that it is in."""
+        said = [self.options, f"ε = {self.epsilon}" * (self.epsilon > 1)]
+        said += ["replace" * self.replace, "never NULL" * self.never_null]
+        return ", ".join([self.select, *filter(None, said)])
+
+
+def _filtered(*conditions: str) -> str:
+    return ", ".join(f"COUNT(*) FILTER (WHERE {condition})" for condition in conditions)
+
+
+ONE_COUNT = 1.36
+"""The RMSE of discrete Laplace noise of scale 1: no count has less at ε = 1 ([GRS09])."""
+QUESTIONS = (
+    Question("COUNT(*)", (ONE_COUNT,)),
+    Question("SUM(age)", (92,)),
+    Question("AVG(income)", (135,)),
+    Question("AVG(income)", (188,), replace=True),
+    Question("VARIANCE(age)", (0.12,), coverage=95),
+    Question("STDDEV(income)", (2_190,), coverage=95),
+    Question(
+        "COUNT(*), SUM(income), AVG(income), AVG(age)",
+        (2.9, 2_500_000, 270, 0.0094),
+        never_null=True,
+    ),
+    Question("COUNT(*), SUM(income), AVG(income), AVG(age)", (3.46, None, 270, 0.0094)),
+    Question(_filtered("age >= 25", "age >= 35", "age >= 45", "age >= 55"), (2.75,) * 4),
+    Question(_filtered("age < 30", "age BETWEEN 30 AND 49", "age >= 50"), (ONE_COUNT,) * 3),
+    Question("MEDIAN(income)", (16.6,), coverage=95),
+    Question("MEDIAN(income)", (13.1,), options="interval = off"),
+    Question("MAX(income)", (90_000,)),
+    Question("MAX(income)", (38_000,), epsilon=10),
+    Question("MIN(net_worth)", (25_000,)),
+)
+COMPOSED = {1: 1.36, 10: 14.1, 100: 46.7}
+"""The RMSE of each of so many counts in one budget of ε = 1 and δ = 10^-6 under zcdp."""
+
+
+def run() -> None:
     """Measure the section and print its table."""
-    rows = []
-    with duckdb.connect() as exact:
-        exact.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{SAMPLE}')")
+    rows: list[tuple[str, ...]] = []
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{SAMPLE}')")
+
+        def exact(select: str) -> Floats:
+            cells = connection.execute(f"SELECT {select} FROM people").fetchall()[0]
+            return np.array(cells, dtype=np.float64)
+
         for question in QUESTIONS:
-            name = question.name or question.select
-            rows += _rows(name, question.targets, _asked(question, exact))
+            values, intervals = _asked(question)
+            rows += _errors(question.name, values, exact(question.select), question.most)
+            if question.coverage is not None:
+                rows.append(
+                    _coverage(intervals[:, 0], exact(question.select)[0], question.coverage)
+                )
         for number, most in COMPOSED.items():
             name = f"COUNT(*), one of {number} under zcdp"
-            rows += _rows(name, [rmse(most)], _composed(number, exact))
-        drawn = _planned(directory / "ranges.sql", exact)
-        name = f"{len(RANGES)} COUNT(*) of ranges, --plan"
-        rows += _rows(name, [rmse(RANGES_RMSE, Columns.ALL)], drawn)
+            rows += _errors(name, _composed(number), exact("COUNT(*)"), (most,))
     show(
-        f"accuracy: {RUNS:,} answers to each query on 10,000 rows, at epsilon = 1 unless said",
-        ("query", "of", "measured", "± s.e.", "target", "best peer", "met"),
+        f"accuracy: {RUNS:,} answers to each query on 10,000 rows, at ε = 1 unless said",
+        ("query", "of", "measured", "± s.e.", "goal", "met"),
         rows,
-        "met: at most two standard errors beyond the target, as some are what theory gives.",
+        "met: at most two standard errors beyond the goal, as some goals are what theory gives.",
     )
 
 
-def _rows(name: str, targets: Sequence[Target], drawn: Drawn | None) -> list[tuple[str, ...]]:
-    """A row of the table for each target of a query; nothing is drawn of one that is refused."""
+def _errors(
+    name: str, values: Floats, exact: Floats, most: Sequence[float | None]
+) -> list[tuple[str, ...]]:
+    """A row for each column with a goal: its RMSE."""
     rows: list[tuple[str, ...]] = []
-    several = len({target.of for target in targets}) > 1
-    for target in targets:
-        found = None if drawn is None else measured(drawn, target)
-        rows.append(
-            (
-                "" if rows else name,
-                _what(target, several=several),
-                "refused" if found is None else _digits(found.value),
-                "" if found is None else _digits(found.uncertain),
-                _wanted(target),
-                "" if target.peer is None else f"{target.peer:g}",
-                met(found is not None and found.meets(target)),
-            )
-        )
+    for column, goal in enumerate(most):
+        if goal is None:
+            continue
+        squares = (values[:, column] - exact[column]) ** 2
+        root = float(np.sqrt(squares.mean()))
+        # The delta method: the standard error of a root is that of its square over twice the root.
+        uncertain = float(squares.std(ddof=1)) / np.sqrt(RUNS) / (2 * root) if root else 0.0
+        about = "RMSE" if len(most) == 1 else f"RMSE, column {column + 1}"
+        measured = (f"{root:,.3g}", f"{uncertain:.2g}", f"{goal:,g}")
+        rows.append((name * (not rows), about, *measured, met(root <= goal + 2 * uncertain)))
     return rows
 
 
-def _what(target: Target, *, several: bool) -> str:
-    """What is measured, and of which column where there are targets of several."""
-    if isinstance(target.of, Columns):
-        return f"{target.measure.value}, {target.of.value}"
-    return f"{target.measure.value}, column {target.of + 1}" if several else target.measure.value
+def _coverage(intervals: Floats, exact: float, least: float) -> tuple[str, ...]:
+    held = 100.0 * ((intervals[:, 0] <= exact) & (exact <= intervals[:, 1]))
+    mean, uncertain = float(held.mean()), float(held.std(ddof=1)) / np.sqrt(RUNS)
+    reached = met(mean >= least - 2 * uncertain)
+    return "", "coverage, %", f"{mean:.1f}", f"{uncertain:.2g}", f">= {least:g}", reached
 
 
-def _wanted(target: Target) -> str:
-    most = f"{target.most:,.9g}"
-    return f"{target.least:g} to {most}" if target.least else most
-
-
-def _digits(value: float) -> str:
-    """Three significant digits."""
-    if math.isnan(value):
-        return "none"
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    return f"{value:,.{digits}f}"
-
-
-# ------------------------------------------------------------------------- what is drawn
-
-
-def _asked(question: Question, exact: duckdb.DuckDBPyConnection) -> Drawn | None:
-    """The answers to a question, all at full ε; None where it is refused."""
+def _asked(question: Question) -> tuple[Floats, Floats]:
+    """values[run, column] and intervals[run, column, end], each answer at full ε."""
     neighbors = Neighbors.REPLACE if question.replace else Neighbors.ADD_REMOVE
     policy = NEVER_NULL if question.never_null else POLICY
     private = session(replace(policy, neighbors=neighbors), str(question.epsilon))
-    plain = f"{question.select} FROM people {question.clauses}"
     options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({question.options}) " if question.options else ""
-    try:
-        answers = [private.execute(f"SELECT {options}{plain}") for _ in range(RUNS)]
-    except DpdbError:
-        return None
-    is_mode = any(target.measure is Measure.LOST for target in question.targets)
-    return _drawn(
-        [_cells(answer.rows, question) for answer in answers],
-        [_cells(answer.intervals, question) for answer in answers],
-        _cells(exact.execute(f"SELECT {plain}").fetchall(), question),
-        dict(exact.execute(ZIP_COUNTS).fetchall()) if is_mode else {},
-    )
+    text = f"SELECT {options}{question.select} FROM people"
+    answers = [private.execute(text) for _ in range(RUNS)]
+    ends = [[each or (None, None) for each in answer.intervals[0]] for answer in answers]
+    return _floats([answer.rows[0] for answer in answers]), _floats(ends)
 
 
-def _cells(rows: Sequence[Cells], question: Question) -> Cells:
-    """The row of an answer, or the last column of a grouped one."""
-    return [row[-1] for row in rows] if question.clauses else rows[0]
-
-
-def _composed(number: int, exact: duckdb.DuckDBPyConnection) -> Drawn:
-    """Counts in sessions of so many under zcdp, which read the file once."""
+def _composed(number: int) -> Floats:
+    """values[run, 0] of counts in sessions of so many under zcdp, which read the file once."""
     budget = Budget(Fraction(1), Fraction(1, 10**6), number, Composition.ZCDP)
-    policy, engine, answers = replace(POLICY, budget=budget), open_engine(POLICY), list[Answer]()
+    policy, engine, found = replace(POLICY, budget=budget), open_engine(POLICY), list[Cells]()
     with mock.patch.object(sessions, "open_engine", return_value=engine):
-        while len(answers) < RUNS:
+        while len(found) < RUNS:
             private = Session(policy)
             private.execute("SET repeats = 'fresh'")
-            answers += [private.execute(COUNT) for _ in range(number)]
-    return _drawn(
-        [answer.rows[0] for answer in answers],
-        [answer.intervals[0] for answer in answers],
-        exact.execute(COUNT).fetchall()[0],
-    )
+            for _ in range(number):
+                found.append(private.execute("SELECT COUNT(*) FROM people").rows[0])
+    return _floats(found)
 
 
-def _planned(file: Path, exact: duckdb.DuckDBPyConnection) -> Drawn | None:
-    """The answers to a file of counts that is planned as a whole; None where that is refused."""
-    counts = [f"{COUNT} WHERE age BETWEEN {low} AND {high}" for low, high in RANGES]
-    file.write_text(";\n".join(counts), encoding="utf-8")
-    command = ["--plan", "--epsilon", "1", "--queries", str(len(counts)), "--json", str(SAMPLE)]
-    runs = []
-    for _ in range(BATCHES):
-        answers = _commanded([*command, "-f", str(file)])
-        if len(answers) != len(counts):
-            return None
-        runs.append(answers)
-    return _drawn(
-        [[answer["rows"][0][0] for answer in answers] for answers in runs],
-        [[answer["intervals"][0][0] for answer in answers] for answers in runs],
-        [exact.execute(count).fetchall()[0][0] for count in counts],
-    )
-
-
-def _commanded(words: list[str]) -> list[Any]:
-    """The answers that a command line prints in JSON; none where it is refused."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            command_line(words)
-        except SystemExit:
-            return []
-    answers = [json.loads(line) for line in printed.getvalue().splitlines()]
-    return [answer for answer in answers if answer.get("intervals")]  # the plan has none
-
-
-def _drawn(
-    values: Sequence[Cells],
-    intervals: Sequence[Cells],
-    exact: Cells,
-    counts: Mapping[int, int] = MappingProxyType({}),
-) -> Drawn:
-    """Answers in arrays; `counts` has the number of rows of each value that can be the mode."""
-    ends = [[interval or (None, None) for interval in row] for row in intervals]
-    commonest = max(counts.values(), default=0)
-    lost = [[commonest - counts.get(value, commonest) for value in row] for row in values]
-    return Drawn(
-        np.array(values, dtype=np.float64),
-        np.array([[low for low, _ in row] for row in ends], dtype=np.float64),
-        np.array([[high for _, high in row] for row in ends], dtype=np.float64),
-        np.array(exact, dtype=np.float64),
-        np.array(lost, dtype=np.float64),
-    )
+def _floats(cells: Sequence[Any]) -> Floats:
+    return np.array(cells, dtype=np.float64)

@@ -8,8 +8,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,26 +20,20 @@ ROUNDS = 3
 # Each runs in a process of its own, imports first. The parent's peak is inherited by ru_maxrss
 # where a child starts as a copy of its parent, so Linux is asked for the peak since exec.
 _MEASURE = """
-import json, pickle, resource, sys, time
+import json, pickle, sys, time
 from pathlib import Path
 def peak():
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(l for l in status.read_text().splitlines() if l.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
 {imports}
 table = pickle.loads(Path(sys.argv[1]).read_bytes())
-before, started, busy = peak(), time.perf_counter(), time.process_time()
+before, started = peak(), time.perf_counter()
 loaded = {load}
-taken, busy = time.perf_counter() - started, time.process_time() - busy
 print()
-print(json.dumps([taken, busy, time.process_time(), peak(), before]))
+print(json.dumps([time.perf_counter() - started, peak() - before]))
 """
 _SOURCE = "from dpdb.engines.sources.csv_source import CsvSource"
 _PANDAS = "import pandas, dpdb.policy.catalog"
-_NO_PYARROW = f"import sys; sys.modules['pyarrow'] = None; {_PANDAS}"
 _SHELL = "from dpdb.interfaces.cli.main import main"
 
 
@@ -78,24 +70,14 @@ _CONTESTANTS = {
     _ALL: Contestant(_PANDAS, "pandas.read_csv(table.path)", _ALL),
     _ONE: Contestant(_PANDAS, "pandas.read_csv(table.path, usecols=['income'])", _ONE),
 }
-_WITHOUT = "pandas.read_csv, without pyarrow"
-"""It holds texts as Python's then, and takes longer."""
-
-
-class Time(NamedTuple):
-    """How long something takes, and what all its threads take of processors: in seconds."""
-
-    seconds: float
-    busy: float
 
 
 class Load(NamedTuple):
-    """One load: its time, that of its process, and the peak memory after and before it."""
+    """The seconds of a load, those of its whole process, and the bytes that its peak grows by."""
 
-    time: Time
-    process: Time
-    peak: float
-    before: float
+    seconds: float
+    process: float
+    growth: float
 
 
 def run(directory: Path) -> None:
@@ -103,33 +85,21 @@ def run(directory: Path) -> None:
     table = write_people(directory / "people.csv", ROWS, NAMES)
     declared = directory / "table.pickle"
     declared.write_bytes(pickle.dumps(table))
-    contestants = dict(_CONTESTANTS)
-    if find_spec("pyarrow") is not None:
-        contestants[_WITHOUT] = contestants[_ALL]._replace(imports=_NO_PYARROW)
-    loads: dict[str, list[Load]] = {name: [] for name in contestants}
+    loads: dict[str, list[Load]] = {name: [] for name in _CONTESTANTS}
     for _ in range(ROUNDS):
-        for name, contestant in contestants.items():
+        for name, contestant in _CONTESTANTS.items():
             loads[name].append(_load(contestant, declared))
-    medians = {name: _median(each) for name, each in loads.items()}
+    medians = {
+        name: Load(*(statistics.median(figures) for figures in zip(*each, strict=True)))
+        for name, each in loads.items()
+    }
     size = table.path.stat().st_size
     show(
         f"loading: {ROWS:,} rows, about {NAMES:,} names, {size / 2**20:.0f} MiB,"
         f" medians of {ROUNDS} fresh processes in turns",
-        (
-            "what",
-            "s",
-            "process s",
-            "/ pandas",
-            "goal",
-            "met",
-            "CPU s",
-            "/ pandas",
-            "peak MiB",
-            "imports",
-            "growth",
-        ),
-        [_row(name, contestant, medians, size) for name, contestant in contestants.items()],
-        "/ pandas: of the same columns; of dpdb -c the whole process. CPU s: of all its threads.\n"
+        ("what", "s", "process s", "/ pandas", "goal", "met", "growth"),
+        [_row(name, contestant, medians, size) for name, contestant in _CONTESTANTS.items()],
+        "/ pandas: of the same columns; of dpdb -c the whole process.\n"
         "growth: of the peak memory by the load, as a multiple of the file's size.",
     )
 
@@ -140,38 +110,20 @@ def _load(contestant: Contestant, declared: Path) -> Load:
     started = time.perf_counter()
     process = subprocess.run(command, check=True, capture_output=True, text=True)
     taken = time.perf_counter() - started
-    seconds, busy, whole, peak, before = json.loads(process.stdout.splitlines()[-1])
-    return Load(Time(seconds, busy), Time(taken, whole), peak, before)
-
-
-def _median(loads: list[Load]) -> Load:
-    def of(figure: Callable[[Load], float]) -> float:
-        return statistics.median(map(figure, loads))
-
-    return Load(
-        Time(of(lambda load: load.time.seconds), of(lambda load: load.time.busy)),
-        Time(of(lambda load: load.process.seconds), of(lambda load: load.process.busy)),
-        of(lambda load: load.peak),
-        of(lambda load: load.before),
-    )
+    seconds, growth = json.loads(process.stdout.splitlines()[-1])
+    return Load(seconds, taken, growth)
 
 
 def _row(name: str, contestant: Contestant, medians: dict[str, Load], size: int) -> tuple[str, ...]:
     load, reference = medians[name], medians[contestant.reference]
-    ours, theirs = load.time, reference.time
-    if contestant.whole:
-        ours, theirs = load.process, reference.process
-    ratio, goal = ours.seconds / theirs.seconds, contestant.goal
+    both = (load.process, reference.process) if contestant.whole else (load[0], reference[0])
+    ratio, goal = both[0] / both[1], contestant.goal
     return (
         name,
-        f"{load.time.seconds:.2f}",
-        f"{load.process.seconds:.2f}",
+        f"{load.seconds:.2f}",
+        f"{load.process:.2f}",
         f"{ratio:.2f}",
         "" if goal is None else f"{goal:g}",
         "" if goal is None else met(ratio <= goal),
-        f"{load.time.busy:.2f}",
-        f"{ours.busy / theirs.busy:.2f}",
-        f"{load.peak / 2**20:.0f}",
-        f"{load.before / 2**20:.0f}",
-        f"{(load.peak - load.before) / size:.2f}",
+        f"{load.growth / size:.2f}",
     )

@@ -6,9 +6,6 @@ answers leave that wait for the first tick after t + U. The advantage is the tot
 distance between the moments on the two files, for the phase of the tick that an attacker likes
 best. Phase and sides are chosen by one half of the answers, and the advantage is that of the other
 half. Guessing has an advantage of 0, and T / tick is promised.
-
-A second table holds the rows of `plan.cost_table` against what is measured: what a unit with as
-many rows as are held, or with the longest text, adds to statements of one operation each.
 """
 
 from __future__ import annotations
@@ -28,11 +25,11 @@ from bench_tools import SAMPLE, milliseconds, show
 
 from dpdb.errors import DpdbError
 from dpdb.policy.budget import Budget
-from dpdb.policy.reader import read_policy
-from dpdb.session import gate, tick
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
+from dpdb.session.timing import gate, tick
 
-ANSWERS, CALIBRATIONS = 1000, 60
+ANSWERS = 1000
 """For each of the two files."""
 PHASES, TICKS = 200, 200
 PROMISED = 0.1
@@ -55,22 +52,9 @@ class Pair:
 
 def run(directory: Path) -> None:
     """Measure the section and print its tables."""
-    calibration = []
-    for pair in operations():
-        statement, times, unit_seconds = _measured(directory, pair, CALIBRATIONS)
-        if statement is None:
-            continue
-        more = float(np.median(times[1]) - np.median(times[0]))
-        covered = "yes" if more <= unit_seconds else "NO"
-        calibration.append((pair.name, milliseconds(more), milliseconds(unit_seconds), covered))
-    show(
-        "what one unit adds to an operation, and the most that the table of costs has",
-        ("operation", "more with the unit", "T", "covered"),
-        calibration,
-    )
     rows = []
     for pair in pairs():
-        statement, times, unit_seconds = _measured(directory, pair, ANSWERS)
+        statement, times, unit_seconds = _measured(directory, pair)
         if statement is None:
             rows.append((pair.name, "refused", "", "", "", ""))
             continue
@@ -145,67 +129,6 @@ def pairs() -> Iterator[Pair]:
             )  # fmt: skip
 
 
-OPERATIONS = {
-    "LIKE '%a%'": "w LIKE '%{}x%'",
-    "LIKE with _": "w LIKE '%_x{}%'",
-    "LIKE with many _": "w LIKE '%________________________________________{}_x%'",
-    "UPPER": "UPPER(SUBSTR(w, {})) = 'A'",
-    "REPLACE": "REPLACE(w, 'a', 'c{}') = 'b'",
-    "SPLIT_PART": "SPLIT_PART(w, 'a', {}) = 'b'",
-    "REGEXP_CONTAINS": "REGEXP_CONTAINS(w, 'a{}[bc]d')",
-    "CAST": "CAST(w AS INTEGER) + {} > 0",
-    "||": "w || '{}' = 'b'",
-    "a comparison": "w = 'b{}'",
-    "SQRT": "SQRT(v + {}) > 4",
-}
-FROM_ROWS = {
-    "COUNT": "SELECT COUNT(*) FROM t",
-    "EXISTS pairs": "SELECT COUNT(*) FROM t a WHERE EXISTS "
-    "(SELECT 1 FROM t b WHERE b.c = a.c AND b.v > a.v)",
-    "a join": "SELECT COUNT(*) FROM t a JOIN t b ON a.c = b.c",
-    "a window": "SELECT COUNT(*) FROM (SELECT c, ROW_NUMBER() OVER (PARTITION BY c ORDER BY v) "
-    "AS k FROM t) AS s WHERE k = 1",
-    "GROUP BY a unit": "SELECT COUNT(*) FROM (SELECT c, SUM(v) AS k FROM t GROUP BY c) AS s "
-    "WHERE k > 10",
-    "GROUP BY a unit and a text": "SELECT COUNT(*) FROM (SELECT c, w, SUM(v) AS k FROM t "
-    "GROUP BY c, w) AS s WHERE k > 10",
-    "UNION ALL": "SELECT COUNT(*) FROM (SELECT c, v FROM t UNION ALL SELECT c, v FROM t) AS s",
-}
-
-
-def operations() -> Iterator[Pair]:
-    """Statements of one operation each: several times, over many short texts and a long one."""
-    letters = random.Random(9)
-    for name, columns, rows, unit in (
-        (
-            "1,000 rows",
-            "unit = 'c'\nrows_per_unit = 1000\n",
-            [f"{number},{number % 10},{number}" for number in range(300)],
-            [f"7000000,{n % 10},{''.join(letters.choices(LETTERS, k=95))}" for n in range(1000)],
-        ),
-        (
-            "10,000 letters",
-            "",
-            [f"{number},{number % 10},{number}" for number in range(300)],
-            ["1,1," + "".join(letters.choices(LETTERS, k=10_000))],
-        ),
-    ):
-        policy = (
-            f"[tables.t]\npath = 'with.csv'\n{columns}[tables.t.columns]\n"
-            "c = { type = 'integer' }\nv = { type = 'integer', bounds = [0, 9] }\n"
-            "w = { type = 'text' }\n"
-        )
-        for operation, test in OPERATIONS.items():
-            for times in (1, 3, 30) if rows[1:] else ():
-                tests = " OR ".join(test.format(number + 1) for number in range(times))
-                yield Pair(
-                    f"{operation}, {times} times, {name}", policy, "c,v,w", rows, unit,
-                    (f"SELECT COUNT(*) FROM t WHERE {tests}",),
-                )  # fmt: skip
-        for operation, statement in FROM_ROWS.items() if columns else ():
-            yield Pair(f"{operation}, {name}", policy, "c,v,w", rows, unit, (statement,))
-
-
 def _fewer(most: int) -> Iterator[int]:
     while most:
         yield most
@@ -219,7 +142,7 @@ def _any_of(test: str, text: str, number: int) -> str:
     return f"SELECT COUNT(*) FROM t WHERE {tests}"
 
 
-def _measured(directory: Path, pair: Pair, answers: int) -> tuple[str | None, list[Times], float]:
+def _measured(directory: Path, pair: Pair) -> tuple[str | None, list[Times], float]:
     """The statement, the times on the file without the unit and with it, and T."""
     sessions = []
     for name, unit in (("without", []), ("with", pair.unit)):
@@ -240,7 +163,7 @@ def _measured(directory: Path, pair: Pair, answers: int) -> tuple[str | None, li
                     session.execute(statement)
             except DpdbError:
                 continue
-            order = [0, 1] * answers
+            order = [0, 1] * ANSWERS
             random.Random(2).shuffle(order)
             for which in order:
                 started = time.process_time()

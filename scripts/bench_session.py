@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from bench_tools import SAMPLE, met, milliseconds, show, with_plenty
 
+from dpdb.policy.budget import LastingBudget
 from dpdb.policy.catalog import Policy
-from dpdb.policy.lasting import LastingBudget
-from dpdb.policy.reader import read_policy
-from dpdb.session.custodian import open_budget
+from dpdb.policy.reading.reader import read_policy
+from dpdb.session.budget_overview import open_budget
 from dpdb.session.session import Session
 
 STATEMENTS = 10_000
