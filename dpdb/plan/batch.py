@@ -1,6 +1,6 @@
-"""Queries that are drawn together: as one query, which has the aggregates of all of them.
+"""Joint queries: several queries drawn as one query with the aggregates of all.
 
-What they share is then drawn once, and counts of different queries are sums over the same atoms.
+A shared aggregate is drawn once, and counts of different queries are sums over the same atoms.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def can_be_joined(query: Query) -> bool:
 
 
 def _joint_key(query: Query, share: BudgetShare) -> str:
-    """Equal for queries that can be drawn as one: they read the same rows of the same table."""
+    """Identity of all that members of a joint query share: table, rows, keys, options, share."""
     options = replace(query.options, epsilon=None, delta=None)  # the share has both
     return identity((query.table, _common_filter(query), query.keys, options, share))
 
 
 def _common_filter(query: Query) -> Expr | None:
-    """What stays the WHERE of the query: the rest becomes the FILTER of each aggregate.
+    """The WHERE of the joint query; None if each aggregate has the member's WHERE as its FILTER.
 
     WHERE decides which of its keys' values a GROUP BY has, and which rows of a unit count.
     """
@@ -59,7 +59,7 @@ class JointQuery:
 
     members: tuple[Query, ...]
     share: BudgetShare
-    """What each of them may spend."""
+    """Budget share of each member query."""
 
     def __post_init__(self) -> None:
         # The bounds and caps of one table say nothing of what another one's rows come to.
@@ -77,14 +77,14 @@ class JointQuery:
 
     @property
     def joint_share(self) -> BudgetShare:
-        """What all may spend together: ε and δ add up, and under zCDP the squares of ε do."""
+        """Budget share of all members: the sum of ε and δ, under zCDP the sum of the squared ε."""
         number = len(self.members)
         return self.share if number == 1 else self.share.part(Fraction(number))
 
     def part(
         self, plan: Plan, member: Query, policy: Policy, rows: RowCount
     ) -> tuple[Plan, tuple[int, ...]]:
-        """The plan of a member as a part of the plan of all, and which releases it has of it."""
+        """A member's plan cut out of the joint plan, and the indices of its releases there."""
         filtered = _filtered(member)
         joint = {estimate.aggregate: estimate for estimate in plan.estimates}
         own = [replace(joint[filtered[each]], aggregate=each) for each in member.aggregates]
@@ -115,15 +115,15 @@ class JointQuery:
 
 
 def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
-    """For each aggregate of a query the one over the same rows in the joint query."""
+    """The joint query's aggregate for each aggregate of the member, over the same rows."""
     where = None if _common_filter(member) is not None else member.where
     return {each: filtered(each, where) for each in member.aggregates}
 
 
 def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:
-    """The queries that are drawn together, in the order of the first of each; each query once.
+    """The joint queries, in the order of their first members; equal queries are one member.
 
-    What one unit can add to their work together is no more than a statement may have.
+    A unit adds no more work to a joint query than a single statement may have.
     """
     together: dict[tuple[str, int], dict[Query, None]] = {}
     shares: dict[tuple[str, int], BudgetShare] = {}

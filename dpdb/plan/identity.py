@@ -1,4 +1,4 @@
-"""By what two things are known to be the same: a canonical text of all fields, and its hash.
+"""The identity of a record: a canonical text of all its fields, and the hash of that text.
 
 Two plans draw the same noise, two tables hold the same rows and two releases are levels of one
 series where all fields of their types are equal. A text that is made to be read leaves some out:
@@ -23,11 +23,11 @@ from dpdb.policy.catalog import Column, Table
 from dpdb.records import is_frozen
 
 _PURPOSE = "dpdb identity 2"
-"""Sets these hashes apart from all others, and from those of another canonical text."""
+"""Prefix that separates these hashes from all others and from other versions of the text."""
 _HASH, _TEXT = "_identity", "_canonical"
-"""The attributes in which a record keeps its identity and its text: it never changes."""
+"""The attributes in which a frozen record caches its identity and its canonical text."""
 _LONGEST_KEPT = 1_000
-"""The most characters of a text that is kept; longer ones are made of kept ones."""
+"""The most characters of a canonical text that is cached."""
 _quoted = json.encoder.encode_basestring_ascii
 
 
@@ -45,7 +45,7 @@ def canonical(thing: object) -> str:
 
 
 def _told(thing: object) -> str:
-    """A value as JSON; an object of JSON has one entry, by the name of the type."""
+    """A value as JSON; types without JSON are objects of one entry, keyed by the type's name."""
     kind = type(thing)
     if kind is str:
         return _quoted(str(thing))
@@ -80,18 +80,18 @@ def _is_record(thing: object) -> bool:
 
 
 def _is_large(thing: object) -> bool:
-    """Whether a hash stands for a record, as it can be long and stand in many places.
+    """Whether the record's hash stands for it, because it is long and used in many places.
 
-    So it is with tables that a SELECT makes, and with columns that declare their values.
+    True for tables that a SELECT makes and for columns with declared values.
     """
     made = isinstance(thing, Table) and type(thing) is not Table
     return made or (isinstance(thing, Column) and thing.values is not None)
 
 
 def _record(thing: object) -> str:
-    """A record by the name of its type, with each of the fields that two equal ones have in common.
+    """A record as JSON: its type's name and the compared fields that differ from their default.
 
-    Those that have their default are left out, so that a field that a later version adds changes
+    Fields with their default are left out, so that a field added by a later version changes
     nothing that was written before.
     """
     held: dict[str, Any] = vars(thing)
@@ -99,7 +99,7 @@ def _record(thing: object) -> str:
     if _TEXT in held:
         return str(held[_TEXT])
     if isinstance(thing, Table) and kind is Table:
-        # What else is declared of it, and its rows, are pinned by a budget's terms and digests.
+        # The budget's terms pin the table's other declarations, and the digests pin its rows.
         inside = _told([thing.name, thing.rows_per_unit, thing.groups_per_unit])
     else:
         told = []

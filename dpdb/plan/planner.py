@@ -1,4 +1,4 @@
-"""The planner turns a query and a policy into a plan: statistics, noise and their price.
+"""The planner: turns a query and a policy into a plan of statistics, noise and their price.
 
 The planner sees no rows. Under the neighbour relation `replace` the number of rows of a table is
 public, and the planner asks for it.
@@ -46,7 +46,7 @@ def plan(
     What follows from the `remembered` groups, which were drawn over the same rows, is not drawn
     again.
 
-    A query with an error goal has what the goal needs instead, which may be more than `share`.
+    A query with an error goal gets the budget that the goal needs, which may exceed `share`.
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
@@ -141,7 +141,7 @@ def _inner_confidences(
     if isinstance(query, DerivedQuery):
         whole = confidence if query.derived and has_intervals(query.derived) else None
         return dict.fromkeys(range(len(query.subqueries)), whole)
-    # How many groups there are is not known yet, but that is at most the number allowed.
+    # The number of groups is not known yet; MAX_GROUPS bounds it.
     most = competing_rows(query, MAX_GROUPS, context)
     return quantiles.shown_confidences(query, "subquery", confidence, most)
 
@@ -160,7 +160,7 @@ def _most_rows_of(query: Query) -> int:
 
 
 KeyValues = tuple[tuple[Value, ...], ...]
-"""For each key the values that it can have; none of one that is found in the data."""
+"""The possible values of each key; an empty tuple for a key found in the data."""
 
 
 def _key_values(query: Query, known: Environment) -> KeyValues:
@@ -191,7 +191,7 @@ def _most_groups(query: Query, values: KeyValues) -> int:
 
 
 def _found(query: Query) -> FoundKeys | None:
-    """The keys that are found in the data; where no row can pass WHERE, there are none."""
+    """The keys that are found in the data, none of them shown if no row can pass WHERE."""
     places = found_places(query.keys, query.where)
     if not places:
         return None
@@ -206,7 +206,7 @@ def _without_releases(
     subplans: tuple[Plan, ...],
     policy: Policy,
 ) -> Plan:
-    """The plan that the query and these parts make; what is drawn for it is not in it yet."""
+    """The plan of a query before its releases are added."""
     return Plan(
         table=query.table,
         where=query.where,

@@ -1,4 +1,4 @@
-"""What is known of the columns and rows of derived tables, from the query alone."""
+"""Properties of the columns and rows of derived tables that follow from the query alone."""
 
 from __future__ import annotations
 

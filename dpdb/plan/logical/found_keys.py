@@ -11,17 +11,17 @@ KeyRow = tuple[Value | None, ...]
 
 @dataclass(frozen=True)
 class FoundKeys:
-    """Which of the keys of a plan are found in the data, and what has been found.
+    """The keys of a plan that are found in the data, and the values found so far.
 
-    What is shown was released with noise, and so is known from then on, as declared values are.
+    Values that are shown were released with noise, so they may be used like declared values.
     """
 
     places: tuple[int, ...]
-    """Which of the plan's keys they are."""
+    """Indices of the found keys among the plan's keys."""
     most: int = 1
-    """A number of groups that stands for theirs as long as it is not known."""
+    """A stand-in for the number of groups until the values are released."""
     shown: tuple[KeyRow, ...] | None = None
-    """The values that are shown, in their order with NULL last; None before the release of them."""
+    """The released values, in ascending order with NULL last; None before their release."""
 
 
 def are_sought(found: FoundKeys | None) -> bool:

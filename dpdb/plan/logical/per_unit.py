@@ -42,10 +42,10 @@ class PerUnit(Table):
     """A table of aggregates per unit; its first columns are the keys."""
 
     source: Source | None = None
-    """What is aggregated."""
+    """The table or relation whose rows are aggregated."""
     where: Expr | None = None
     keys: tuple[ColumnRef, ...] = ()
-    """What is grouped by, besides the owner."""
+    """The GROUP BY columns of `source`, the one that names the unit among them."""
     aggregates: tuple[Aggregate, ...] = ()
     sample_key: str = ""
 
@@ -98,7 +98,7 @@ def per_unit(
 ) -> PerUnit:
     """The table with these keys, of which one names a unit or its row, and labelled aggregates.
 
-    Its columns are named by where they stand, so that labels, which are for messages, have no say.
+    Columns are named `k1`, `a1`, … by their position; labels are for messages only.
     """
     key_columns = [
         replace(
@@ -152,7 +152,7 @@ def _most(rows: int, others: Iterable[Column], chain: Reference | None) -> int:
 
 
 def unit_column(name: str, aggregate: Aggregate, where: Expr | None, most: int) -> Column:
-    """The column of an aggregate of at most so many rows."""
+    """The column of an aggregate of at most `most` rows."""
     function, argument = aggregate.function, aggregate.argument
     if single_value(argument) is not None:
         raise Unsupported(
@@ -203,8 +203,8 @@ def argument_grid(argument: Expr, where: Expr | None) -> Grid | None:
 def of_units(aggregate: Aggregate, low: Fraction, high: Fraction, most: int) -> Aggregate:
     """A COUNT or SUM of each unit's rows in a group, clamped, and added up over units.
 
-    For an AVG it is the mean over units of the mean of each unit's rows, clamped. A unit has at
-    most so many rows, so that its count and its sum have bounds, too.
+    For an AVG: the mean over units of the mean of each unit's rows, clamped. A unit has at
+    most `most` rows, which bounds its count and its sum, too.
     """
     function, argument, where = aggregate.function, aggregate.argument, aggregate.where
     plain = unit_column("", aggregate, None, most)
@@ -253,9 +253,9 @@ def of_different(aggregate: Aggregate) -> Aggregate:
 
 
 def number_of_values(value: DistinctValue) -> float:
-    """The most different values that there can be, whatever the rows are; infinite if none is sure.
+    """The most different values in any data; infinite if the policy sets no limit.
 
-    Only columns keep to their declaration: what follows from it for an expression is assumed.
+    Only columns are sure to keep to their declaration; bounds of expressions are assumptions.
     """
     if not isinstance(value.argument, ColumnRef):
         return math.inf

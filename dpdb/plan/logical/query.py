@@ -44,7 +44,7 @@ class Function(StrEnum):
 
 
 COUNTS = (Function.COUNT, Function.COUNT_DISTINCT)
-"""The functions that are 0, and not NULL, where no row counts."""
+"""The functions that return 0 rather than NULL if no row counts."""
 
 SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
 """The functions of a sample, which divide by the number of rows less one."""
@@ -104,7 +104,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Ordering:
-    """One ORDER BY term."""
+    """A term of ORDER BY."""
 
     expression: Expr
     descending: bool
@@ -144,7 +144,7 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True)
 class Query:
-    """One SELECT.
+    """A SELECT statement.
 
     `outputs`, `having` and `order` refer to `aggregates`, `keys` and `subqueries` through slots.
     """
@@ -161,7 +161,7 @@ class Query:
     subqueries: tuple[Query, ...] = ()
     options: Options = NO_OPTIONS
     least_units: int = 1
-    """Keys that are found in the data are shown only if so many units have them."""
+    """The fewest units that a key found in the data must have to be shown."""
 
     @cached_property
     def obstacles(self) -> tuple[Obstacle | None, ...]:
@@ -195,7 +195,7 @@ class Query:
     def groups_per_unit(self) -> int | None:
         """The most groups in which a unit counts; None where only its rows are limited.
 
-        Where all keys are the same in all rows of a unit, that is one.
+        It is 1 if all keys are equal in all rows of a unit.
         """
         owned = columns_of_owner(self.table) if self.keys else frozenset[str]()
         if self.keys and all(columns_of(key).keys() <= owned for key in self.keys):
@@ -204,12 +204,12 @@ class Query:
 
     @property
     def has_single_values(self) -> bool:
-        """Whether columns are read that no table has, as they are worked out for its groups."""
+        """Whether an aggregate reads single values of units or DISTINCT, made for each group."""
         return any(single_value(each.argument) is not None for each in self.aggregates)
 
     @property
     def measured(self) -> tuple[Expr, ...]:
-        """The expressions whose intervals are shown, where they have any."""
+        """The expressions whose confidence intervals the answer shows."""
         outputs = [each.expression for each in self.outputs]
         whole = {each for each in outputs if each.kind.ordinal and not interval_ends(each)}
         ends = ends_asked_for(self.outputs, self.having, self.order)

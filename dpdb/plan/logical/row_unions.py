@@ -48,7 +48,7 @@ class RowUnion(Table):
 
     parts: tuple[UnionPart, ...] = ()
     unit_word: str = ""
-    """What a message calls a unit."""
+    """Word for a unit in messages."""
     sample_key: str = ""
 
     @property
@@ -77,7 +77,7 @@ class RowUnion(Table):
 
     @property
     def arithmetic(self) -> str:
-        """How the cap on a unit's rows is worked out, such as `20 + 20`."""
+        """Sum of the parts' caps on a unit's rows, as EXPLAIN shows it: `20 + 20`."""
         return " + ".join(str(part.source.rows_per_unit) for part in self.parts)
 
 
@@ -111,20 +111,20 @@ def row_union(
 
 
 def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: Policy) -> RowUnion:
-    """The rows of a source that pass a condition, with what is read of them as columns."""
+    """The rows of a source that pass a condition; the expressions `read` are the columns."""
     part = UnionPart(source, where, tuple(read))
     labels = [each.column.called if isinstance(each, ColumnRef) else "" for each in read]
     return row_union(labels, [each.kind for each in read], [part], policy)
 
 
 def _names_unit(part: UnionPart, at: int, *, always: bool = False) -> bool:
-    """Whether a column is one that names the units of a part's rows, or `always` does."""
+    """Whether the column names the unit of the part's rows; with `always`, of every row."""
     column, naming = part.columns[at], unit_columns(part.source, always=always)
     return isinstance(column, ColumnRef) and column.column.name in naming
 
 
 def _naming(parts: Iterable[UnionPart], at: int, policy: Policy) -> Reference | None:
-    """What a column references: the key that it names rows by in all parts, if it does."""
+    """The key that the column references in every part; None if the parts differ."""
     named: set[Name | None] = set()
     references: list[Reference] = []
     for part in parts:
@@ -140,7 +140,7 @@ def _naming(parts: Iterable[UnionPart], at: int, policy: Policy) -> Reference | 
 
 
 def names_in(source: Source, policy: Policy) -> Mapping[str, Name]:
-    """What the columns of a source name."""
+    """The names (unit, or rows of a table) that the columns of a source stand for."""
     leaves = [Scan(source)] if isinstance(source, Table) else scans(source.relation)
     return {name: named for leaf in leaves for name, named in names_of(leaf, policy).items()}
 
@@ -152,7 +152,7 @@ def _column(
     parts: Sequence[UnionPart],
     naming: Reference | None,
 ) -> Column:
-    """A column that holds what these expressions come to, one in each part."""
+    """The output column of a UNION ALL, wide enough for this expression of every part."""
     missing = any(map(nullable, expressions))
     column = Column(name, kind, nullable=missing, references=naming)
     if all(isinstance(each, ColumnRef) and each.column.guessed for each in expressions):
@@ -181,7 +181,7 @@ def _on_common_grid(column: Column, grids: Sequence[Grid]) -> Column:
 
 
 def _values(expressions: Iterable[Expr]) -> tuple[Value, ...] | None:
-    """The values that columns declare, and constants; None where others may be there."""
+    """The declared values and constants of all expressions; None if one has other values."""
     listed: dict[Value, None] = {}
     for each in expressions:
         match each:

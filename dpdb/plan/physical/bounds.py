@@ -27,7 +27,7 @@ from dpdb.privacy.mechanisms import Gaussian, Laplace
 from dpdb.records import dataclass
 
 FAILURE = 0.001
-"""The probability that some bin without rows is taken for one with many."""
+"""The probability that a bin without rows is mistaken for one with rows."""
 _SMALLEST, _LARGEST = -10, 53
 """The exponents of the bins' ends; for whole numbers they begin at 0."""
 
@@ -43,7 +43,7 @@ class Bin:
 def bins(kind: Kind) -> tuple[Bin, ...]:
     """All bins in ascending order; that of zero holds nothing else.
 
-    What is beyond the outermost bins is in them, as no bounds can reach farther.
+    The outermost bins also hold the values beyond them, as no bounds can reach farther.
     """
     first = 0 if kind is Kind.INTEGER else _SMALLEST
     ends = [Fraction(0), *(Fraction(2) ** exponent for exponent in range(first, _LARGEST + 1))]
@@ -81,7 +81,7 @@ def _constant(end: Fraction, kind: Kind) -> int | Fraction:
 
 
 def threshold(mechanism: Laplace | Gaussian, number: int) -> float:
-    """What noise on `number` bins exceeds with probability FAILURE at most, in any of them."""
+    """The level that noise exceeds in any of `number` bins with probability at most FAILURE."""
     return mechanism.quantile(1 - FAILURE / number)
 
 

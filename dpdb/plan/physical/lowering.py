@@ -44,7 +44,7 @@ MAX_MAGNITUDE = 10**100
 """The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
 
 RowCount = Callable[[Table], int]
-"""Gives the number of rows of a table; asked only where that number is public."""
+"""Returns the number of rows of a table; called only if that number is public."""
 
 
 NO_SHARE = BudgetShare(Fraction(0))
@@ -53,30 +53,30 @@ NO_SHARE = BudgetShare(Fraction(0))
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """What the planner knows besides the query: the policy, public row counts, the options."""
+    """The planner's inputs besides the query: policy, public row counts, options, share."""
 
     policy: Policy
     rows: RowCount
     options: Options = NO_OPTIONS
     share: BudgetShare = NO_SHARE
-    """What the whole query may spend."""
+    """Budget share of the whole query."""
     remembered: tuple[ReleasedGroup, ...] = ()
     """Groups that were drawn before, over the same rows and groups as the query's own."""
     selections: int = 1
-    """How many times keys are to be found in the data, in the query and its subqueries."""
+    """Number of key selections (GROUP BY of found keys) in the query and its subqueries."""
 
     @property
     def concentrated(self) -> bool:
-        """Whether the query's share is: then the squares of ε add up, and not the ε."""
+        """Whether the share is one of concentrated privacy, where the squares of ε add up."""
         return self.share.concentrated
 
 
 def contribution_of(
     aggregate: Aggregate, query: Query, policy: Policy, group_count: int = 1, parts: int = 1
 ) -> Contribution:
-    """How the rows of one privacy unit can enter the aggregate, in one of `group_count` groups.
+    """The contribution of one privacy unit to an aggregate, split over `group_count` groups.
 
-    So many `parts` of these groups are within each group of the query's GROUP BY.
+    Each group of the query's GROUP BY is divided into `parts` of these groups.
     """
     argument = aggregate.argument
     optional = (
@@ -103,11 +103,11 @@ class Lowered(NamedTuple):
 
     releases: list[Release]
     range: Interval
-    """The exact answer lies in this interval, whatever the rows are."""
+    """The interval that holds the exact answer in any data."""
     public_rows: int | None
     """The number of rows that are counted, where it is public."""
     moments: Moments = NO_MOMENTS
-    """What is read from the releases of counts, sums, averages and variances."""
+    """The moments that estimates of COUNT, SUM, AVG and VARIANCE read from the releases."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class AggregateLowering:
     group_count: int
     share: BudgetShare
     parts: int = 1
-    """How many of the groups are within each group of GROUP BY, as filters divide it."""
+    """Number of filters that divide each group of GROUP BY into groups of their own."""
 
     def lower(self) -> Lowered:
         """The releases, the range of the answer, and the row count where it is public."""
@@ -147,7 +147,7 @@ class AggregateLowering:
         return self.lower_moments(moments_of(aggregate))
 
     def lower_moments(self, needed: frozenset[Moment]) -> Lowered:
-        """Releases of these moments, which may be those of other aggregates, too."""
+        """Releases of the `needed` moments, which may serve other aggregates as well."""
         releases, moments = self.moments.lower(needed)
         return Lowered(releases, self.range, self.public_rows, moments)
 
@@ -161,7 +161,7 @@ class AggregateLowering:
     def moments(self) -> MomentLowering:
         """The lowering of the argument's moments, from which COUNT, SUM and the like are computed.
 
-        It is not cached: it refers to this object, and such a circle would keep a session's rows.
+        Not cached: the result refers to this object, and a reference cycle would keep rows alive.
         """
         argument = self.aggregate.argument
         return MomentLowering(
@@ -180,7 +180,7 @@ class AggregateLowering:
 
     @cached_property
     def range(self) -> Interval:
-        """Where the exact answer lies, whatever the rows are."""
+        """The interval that holds the exact answer in any data."""
         match self.aggregate.function:
             case Function.COUNT | Function.SUM:
                 return Interval()
@@ -309,5 +309,5 @@ class AggregateLowering:
 
 @lru_cache(maxsize=16)
 def _narrowed(where: Expr | None, *known: tuple[str | Slot | Cast, Interval]) -> Environment:
-    """The intervals of the columns under WHERE, cached because all aggregates of a query ask."""
+    """The intervals of the columns under WHERE, cached for all aggregates of a query."""
     return narrow(where, dict(known))

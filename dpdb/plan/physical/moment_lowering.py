@@ -29,14 +29,14 @@ an ε of 2^-10.
 """
 
 GridOf = Callable[[bool], Grid]
-"""Gives the grid of the argument: that of values to be squared is coarser where they are many."""
+"""Returns the argument's grid; called with True for the coarser grid of values to be squared."""
 Lowering = tuple[list[Release], Moments]
 """Releases, and the moments that are read from them."""
 
 
 @dataclass(frozen=True)
 class MomentLowering:
-    """One argument over one filter, with all that decides the releases behind its moments."""
+    """The lowering of the moments of an argument over a filter into releases."""
 
     argument: Expr | None
     where: Expr | None
@@ -46,7 +46,7 @@ class MomentLowering:
     choice: MechanismChoice
     share: BudgetShare
     rows: Callable[[], int] | None
-    """Gives the number of rows that count, where it is public."""
+    """Returns the number of rows that count; None if that number is not public."""
 
     def lower(self, needed: frozenset[Moment]) -> Lowering:
         """The releases from which the `needed` moments can be read."""
@@ -259,7 +259,7 @@ class MomentLowering:
     def _release(
         self, name: str, statistic: Statistic, share: BudgetShare, rows: int = 1
     ) -> Release:
-        """One statistic that is drawn alone, in the unit of its average over so many rows."""
+        """The release of a single statistic, in units of its mean over `rows` rows."""
         assert isinstance(statistic, Count | Total)
         if isinstance(statistic, Count):
             return Release(name, statistic, self.choice.for_total(1, 1, share))

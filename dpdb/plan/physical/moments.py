@@ -72,16 +72,16 @@ def constant(number: Fraction | int) -> Combination:
 
 
 class Moment(StrEnum):
-    """What a release can be read for."""
+    """A moment of an argument over a filter, which estimates are computed from."""
 
     ROWS = auto()
     """The number of rows that pass the filter."""
     COUNT = auto()
-    """The number of those with an argument that is not NULL."""
+    """The number of rows with an argument that is not NULL."""
     TOTAL = auto()
     """The sum of the argument."""
     SQUARES = auto()
-    """The sum of its squares."""
+    """The sum of the argument's squares."""
 
 
 def moments_of(aggregate: Aggregate) -> frozenset[Moment]:
@@ -102,7 +102,7 @@ def moments_of(aggregate: Aggregate) -> frozenset[Moment]:
 class Moments:
     """The combinations of the moments of x, in steps of `grid`, and of y = x - `centre`.
 
-    Those that the releases do not tell are None.
+    A moment is None if the releases do not tell it.
     """
 
     grid: Grid | None = None
@@ -178,7 +178,7 @@ NO_MOMENTS = Moments()
 
 @dataclass(frozen=True)
 class GroupMoments:
-    """What can be read from the releases of one group, of one argument over one filter."""
+    """The moments of an argument over a filter that a group of releases tells."""
 
     argument: Expr | None
     where: Expr | None
@@ -189,13 +189,13 @@ class GroupMoments:
         return self.moments.of(moment) is not None
 
     def moved(self, by: int) -> GroupMoments:
-        """What can be read from releases whose indices are larger by this number."""
+        """The same moments, read from releases whose indices are larger by this number."""
         return replace(self, moments=self.moments.moved(by)) if by else self
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How one aggregate is computed from releases.
+    """The computation of an aggregate from releases.
 
     `releases` are indices into the plan's releases. Counts, sums, averages and variances are
     computed from the `moments` that are read from them, and a quantile may have a bracket beside
@@ -205,14 +205,14 @@ class Estimate:
     aggregate: Aggregate
     releases: tuple[int, ...]
     interval: Interval
-    """The exact answer lies in this interval, whatever the rows are."""
+    """The interval that holds the exact answer in any data."""
     rows: int | None = None
     obstacle: Obstacle | None = None
     """Why no row can count for the aggregate, which is then public and has no releases."""
     column: int = 0
-    """Which of several quantiles that are selected together it is."""
+    """Index of this quantile among the quantiles that its release selects together."""
     atoms: tuple[int, ...] | None = None
-    """Which atoms of a histogram a count adds up; None where its release is no histogram."""
+    """Atoms of the histogram that a count adds up; None if its release is no histogram."""
     moments: Moments = NO_MOMENTS
 
     @property

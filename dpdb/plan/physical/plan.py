@@ -62,12 +62,12 @@ class Release:
     unit: Fraction = Fraction(1)
     """The size of one grid step of the mechanism, in the analyst's units."""
     column: int = 0
-    """Which of several quantiles that are selected together a bracket is around."""
+    """Index of the bracket's quantile among the quantiles that are selected together."""
     terms: int = 1
-    """How many noisy values of an earlier answer each of these adds up."""
+    """Number of noisy values of an earlier answer that each value of this release adds up."""
 
     def __hash__(self) -> int:
-        """The hash of the fields, which is worked out once: what is remembered is found by it."""
+        """The hash of the fields, computed once: lookups of remembered releases use it often."""
         return self._hash
 
     @cached_property
@@ -84,7 +84,7 @@ class Release:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is drawn for each group: the parts of a vector, or one statistic."""
+        """The statistics drawn for each group: the parts of a vector, or a single one."""
         match self.statistic:
             case Joint(parts=parts):
                 return parts
@@ -97,20 +97,20 @@ class ReleasedGroup:
     """Releases that are drawn together for moments of one argument over one filter."""
 
     read: GroupMoments
-    """What can be read from them, by their places in `releases`."""
+    """The moments that the releases tell, by index in `releases`."""
     releases: tuple[Release, ...]
     source: str | None = None
-    """What they follow from; None where they were drawn as they are."""
+    """For a derived group, the releases it was computed from, in words; None if it was drawn."""
     linear: bool = False
-    """Whether only counts and sums are read from them: too many noises are in them for others."""
+    """Whether only counts and sums may be read, because the values add up several noises."""
     series: tuple[str | None, ...] = field(default=(), compare=False)
-    """For each release the name of the series that it is a level of; empty where none is one.
+    """The series that each release is a level of, or None; empty if no release is a level.
 
     Noises of one series are not independent of each other.
     """
 
     def __hash__(self) -> int:
-        """The hash of the releases alone, which know theirs."""
+        """The hash of the releases alone, which cache theirs."""
         return hash(self.releases)
 
     @cached_property
@@ -131,9 +131,9 @@ class Plan:
     where: Expr | None
     keys: tuple[Expr, ...]
     key_values: tuple[tuple[Value, ...], ...]
-    """For each key the values that it can have; none of one whose values are found in the data.
+    """The possible values of each key; an empty tuple for a key found in the data.
 
-    Each combination of them is a group: those of the last key change fastest from group to group.
+    Each combination of values is a group; the values of the last key change fastest.
     """
     releases: tuple[Release, ...]
     estimates: tuple[Estimate, ...]
@@ -155,9 +155,9 @@ class Plan:
     groups: tuple[tuple[int, ReleasedGroup], ...] = ()
     """The groups that are to be drawn, each with the index of its first release."""
     derived: Derived | None = None
-    """What is computed from the answers of the subplans, for a SELECT over answers."""
+    """For a SELECT over answers, the computation on the answers of the subplans."""
     remembered: tuple[ReleasedGroup, ...] = ()
-    """Groups that were drawn for earlier statements and cost nothing: the first of `releases`."""
+    """Free groups drawn for earlier statements; their releases come first in `releases`."""
     found: FoundKeys | None = None
     """The keys whose values are found in the data, if there are any."""
     work: UnitWork = NO_WORK
@@ -242,12 +242,12 @@ class Plan:
 
     @cached_property
     def composed_loss(self) -> ComposedLoss:
-        """What the composition theorems add up of the loss."""
+        """The loss, as the composition theorems add it up."""
         return ComposedLoss.of(self.loss)
 
     @cached_property
     def region(self) -> Region:
-        """A region that holds every row at which the releases look, and so all they can tell of."""
+        """A region that holds every row that the releases read."""
         if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
@@ -258,7 +258,7 @@ class Plan:
     @cached_property
     def identity(self) -> str:
         """Equal for plans that draw the same releases, however they show them."""
-        # Nothing is drawn by what is computed from the rows of answers.
+        # A computation on the rows of answers draws nothing.
         read = (None if self.derived else (p.derived, p.outputs[0].expression)
                 for p in self.subplans)  # fmt: skip
         nested = tuple(
@@ -281,7 +281,7 @@ class Plan:
         return frozenset().union(*(stored_columns(each) for each in read if each is not None))
 
     def interval_of(self, output: Output) -> Interval:
-        """The interval of the exact value of an output, whatever the rows are."""
+        """The interval that holds the exact value of an output in any data."""
         known: Environment = {
             Slot("aggregate", index, each.aggregate.kind): each.interval
             for index, each in enumerate(self.estimates)

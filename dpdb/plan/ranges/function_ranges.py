@@ -33,7 +33,7 @@ from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, TIMESTAMPS
 
 MOMENTS = Interval(*map(Fraction, TIMESTAMPS))
-"""The timestamps there are. Functions of others are NULL."""
+"""The timestamps of the years 1 to 9999. Functions of other timestamps are NULL."""
 
 
 def day_range(moments: Interval) -> Interval:
@@ -49,7 +49,7 @@ def midnight_range(dates: Interval) -> Interval:
 
 
 def unit_start_range(unit: str, moments: Interval) -> Interval:
-    """When the units of time began that some timestamps are in."""
+    """DATE_TRUNC of the timestamps: the starts of their hours, days, months, …"""
     inside = moments.meet(MOMENTS)
     if inside.empty:
         return EVERYTHING
@@ -57,7 +57,7 @@ def unit_start_range(unit: str, moments: Interval) -> Interval:
 
 
 def moments_later_range(moments: Interval, months: int) -> Interval:
-    """The timestamps so many months later: on the days of the ends, whatever the time is."""
+    """The timestamps `months` later, at any time of day between the days of the ends."""
     inside = moments.meet(MOMENTS)
     if inside.empty:
         return EVERYTHING
@@ -77,7 +77,7 @@ def elapsed_range(unit: str, start: Interval, end: Interval) -> Interval:
 
 
 _CHOOSING = ("coalesce", "least", "greatest", "clamp", "nullif")
-"""The functions that give one of their arguments."""
+"""Functions whose result is always one of their arguments."""
 
 
 def timestamp_step(expression: Expr) -> Fraction:
@@ -115,7 +115,7 @@ def _common(parts: Iterable[Expr]) -> int:
 _SLACK = Fraction(1, 2**40)
 """More than the relative error of a function in doubles."""
 _LARGEST_EXPONENT = 690
-"""Above this the exponential function is near the largest double."""
+"""EXP of a larger number is near the largest double."""
 _ZERO, _ONE = Fraction(0), Fraction(1)
 _TURN = Fraction(math.pi) * (1 + _SLACK)
 """A little more than half a turn, π."""
@@ -131,7 +131,7 @@ _DOMAINS = {
     "acos": Interval(-_ONE, _ONE),
     "exp": Interval(upper=Fraction(_LARGEST_EXPONENT)),
 }
-"""The numbers for which a function is not NULL, where that is not all of them.
+"""The domains of functions that are NULL for some numbers.
 
 Logarithms of 0, and numbers near the largest double as powers, are NULL, too.
 """
@@ -196,7 +196,7 @@ def start_range(unit: str, date: Interval) -> Interval:
 
 
 def later_range(date: Interval, months: int) -> Interval:
-    """The dates so many months later."""
+    """The dates `months` later."""
     inside = date.meet(DATES)
     if inside.empty:
         return EVERYTHING
@@ -204,7 +204,7 @@ def later_range(date: Interval, months: int) -> Interval:
 
 
 def power_range(base: Interval, exponent: Interval) -> Interval:
-    """The powers of numbers: for bases that may be negative, of one whole exponent alone."""
+    """The range of POWER; unbounded if the base may be negative and the exponent is not whole."""
     whole = exponent.lower if exponent.lower == exponent.upper else None
     if base.lower < 0 and isinstance(whole, Fraction) and whole.denominator == 1 and whole >= 0:
         if whole % 2 == 0:

@@ -21,7 +21,7 @@ MAX_RANGE = 10_000
 def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
     """The values of `key` that rows for which `where` is true can have, by the policy.
 
-    Where the policy does not say which values these are, `where` may: with `key IN (…)`, or `=`.
+    If the policy declares no values, `where` may list them with `key IN (…)` or `key = …`.
     Raises Unsupported where neither does.
     """
     try:
@@ -46,7 +46,7 @@ def _declared_values(key: Expr, where: Expr | None, known: Environment) -> tuple
 
     inside = narrow(where, known)
     if any(limits.empty for limits in inside.values()):
-        inside = known  # No row is left, and any values are right.
+        inside = known  # No row passes, so any values will do.
     values = possible_values(key, of_column, inside)
     if not values:
         raise Unsupported(
@@ -62,7 +62,7 @@ def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tu
     declared = interval(key, known)
     inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
     if inside.empty or not _declared(key, inside):
-        # The conditions leave the column no value, so no row is left, and any values are right.
+        # The conditions leave the column no value, so no row passes, and any values will do.
         inside = declared
     values = _declared(key, inside)
     narrowed = _admitted(key, where, values)
@@ -95,7 +95,7 @@ def has_key_values(column: Column) -> bool:
 
 @lru_cache(maxsize=256)
 def is_found(key: Expr, where: Expr | None) -> bool:
-    """Whether the values of a key have to be found in the data, as the policy does not say them."""
+    """Whether a key's values must be found in the data, as neither policy nor WHERE lists them."""
     try:
         key_values(key, where, {})
     except Unsupported:
@@ -104,7 +104,7 @@ def is_found(key: Expr, where: Expr | None) -> bool:
 
 
 def found_places(keys: tuple[Expr, ...], where: Expr | None) -> tuple[int, ...]:
-    """Which of the keys are found in the data."""
+    """The indices of the keys that are found in the data."""
     return tuple(place for place, key in enumerate(keys) if is_found(key, where))
 
 
@@ -129,7 +129,7 @@ def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
 
 
 def _equalities(key: Expr, where: Expr | None) -> Iterator[tuple[Value, ...]]:
-    """For each conjunct of `where` that restricts `key` to a list: the constants of the list."""
+    """The constants of each list to which a conjunct of `where` restricts `key`."""
     match where:
         case Logic(operator="and", operands=operands):
             for operand in operands:

@@ -1,4 +1,4 @@
-"""The values that an expression can have, where they follow from the policy and the text."""
+"""The possible values of an expression, as far as they follow from the policy and the text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text
 MAX_VALUES = 10_000
 """The most values of one expression."""
 _MOST_YEARS = 100
-"""The most values of one that counts years which only the calendar bounds."""
+"""The most values of an expression that counts years which only the calendar bounds."""
 
 Values = tuple[Value, ...]
 _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
@@ -97,7 +97,7 @@ def _possible_values(
 
 
 def _in_any_year(expression: Expr, known: Environment) -> bool:
-    """Whether years are counted of dates or timestamps that nothing bounds but the calendar."""
+    """Whether the expression counts years of dates that only the calendar bounds."""
     if isinstance(expression, Call) and expression.name in CYCLES | CLOCK_CYCLES:
         return False
     parts = children(expression)
@@ -130,7 +130,7 @@ def _without(values: Values | None, second: Expr) -> Values | None:
 
 
 def _later(dates: Values | None, months: Expr) -> Values | None:
-    """The dates so many months later."""
+    """The dates `months` later."""
     if dates is None or not isinstance(months, Literal) or months.value is None:
         return None
     later = dict.fromkeys(months_later(int(date), int(months.value)) for date in dates)
@@ -148,7 +148,7 @@ def _changed(texts: Values | None, name: str, constants: list[Expr]) -> Values |
 
 
 def _starts(unit: str, kind: Kind, limits: Interval) -> Values | None:
-    """When all years, quarters, months or weeks began that dates or timestamps can be in."""
+    """The starts of all years, quarters, months or weeks that touch the `limits`."""
     stamped = kind is Kind.TIMESTAMP
     dates = day_range(limits) if stamped else limits.meet(DATES)
     if unit not in STARTS or not dates.bounded:
@@ -163,7 +163,7 @@ def _each_start(unit: str, dates: Interval) -> Iterator[int]:
         if day > last:
             return
         yield day
-        # After a first day, so many days later is within the next year, quarter, month or week.
+        # The day `step` days after a start lies in the next year, quarter, month or week.
         day = start(day + step)
 
 
@@ -176,7 +176,7 @@ def _multiples(unit: int, limits: Interval) -> Values | None:
 
 
 def _combined(symbol: str, left: Values | None, right: Values | None, kind: Kind) -> Values | None:
-    """The results for all pairs, in doubles, as the evaluator finds them, in ascending order."""
+    """The results for all pairs in ascending order, in doubles as the evaluator computes."""
     if left is None or right is None or len(left) * len(right) > MAX_VALUES:
         return None
     results = set()

@@ -59,7 +59,7 @@ from dpdb.policy.timestamps import DAY
 Environment = Mapping[str | Slot | Cast, Interval]
 """Intervals that are known besides the declarations.
 
-The keys are names of columns, slots, and casts of undeclared columns to numbers and dates.
+A key is a column's name, a slot, or the cast of an undeclared column to a number or date.
 """
 
 
@@ -167,7 +167,7 @@ def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Envi
 def _name(expression: Expr) -> str | Cast | None:
     """The key of a column in an Environment: its name, or for an undeclared column the cast.
 
-    The dates of a column of timestamps limit it, too.
+    A condition on the date of a timestamp limits the timestamp's column.
     """
     match expression:
         case (
@@ -247,7 +247,7 @@ def _call(call: Call, known: Environment) -> Interval:
 
 
 def _temporal_call(call: Call, parts: Sequence[Interval]) -> Interval:
-    """The values of a function with a unit of time or a number of months as a constant."""
+    """The range of a function with a constant unit of time or number of months."""
     match call.name:
         case "months_later":
             return later_range(parts[0], int(_constant(call.arguments[1])))

@@ -55,7 +55,7 @@ class Histogram:
 
     conditions: tuple[Expr, ...]
     atoms: tuple[tuple[bool, ...], ...]
-    """For each atom, in ascending order, which of the conditions are true."""
+    """For each atom the truth of each condition; atoms are in ascending order."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class Total:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that is drawn: `weight` times a statistic."""
+    """An element of a vector that is drawn: `weight` times a statistic."""
 
     name: str
-    """What it is, as releases are reported: `count`, `sum`, `sum_above_lower`, …"""
+    """Name in reports of releases: `count`, `sum`, `sum_above_lower`, …"""
     statistic: Count | Histogram | Total | Distinct | Ranks | Tally | KeyUnits
     weight: int = 1
     unit: Fraction = Fraction(1)
-    """The size of one step of it, in the analyst's units."""
+    """The size of one step of the statistic, in the analyst's units."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Joint:
         """For each choice of signs s, the least and greatest Σ s·t over what one row can add.
 
         The ℓ1 norm of t is the largest Σ s·t over all signs, so these decide how far one row moves
-        the vector. Opposite signs say the same, so the first sign is always plus.
+        the vector. Opposite signs give the same norm, so the first sign is always plus.
         """
         choices = product((1, -1), repeat=len(self.parts) - 1)
         return tuple(self._bounds((1, *signs)) for signs in choices)
@@ -174,9 +174,9 @@ class Ranks:
 
     @property
     def rungs(self) -> tuple[int, ...]:
-        """The ladder of a walk, in the order in which the walk goes.
+        """The grid points of a walk, in the walk's order.
 
-        It goes up for the greatest value, and down for the least one: up the ladder of the
+        The walk goes up for the greatest value, and down for the least: up the ladder of the
         negated values.
         """
         low, high = self.grid.lower, self.grid.upper
@@ -187,7 +187,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class JointRanks(Ranks):
-    """The values of `argument`, from which all `fractions` are selected; `fraction` is one."""
+    """The values of `argument`, from which all `fractions` are selected, `fraction` among them."""
 
     fractions: tuple[Fraction, ...] = ()
 
@@ -224,7 +224,7 @@ Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUn
 
 
 def filters_of(statistic: Statistic) -> frozenset[Expr | None]:
-    """Filters of which each row that a statistic looks at passes one; None is passed by all."""
+    """Filters such that each row a statistic reads passes one of them; all rows pass None."""
     match statistic:
         case Joint(parts=parts):
             return frozenset().union(*(filters_of(part.statistic) for part in parts))

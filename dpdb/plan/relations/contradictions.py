@@ -41,7 +41,7 @@ class Obstacle:
 
 
 def obstacle(table: Source, condition: Expr | None) -> Obstacle | None:
-    """What keeps every row of `table` from passing `condition`; None if any might pass."""
+    """The reason why no row of `table` can pass `condition`; None if a row might pass."""
     match condition:
         case None:
             return None
@@ -53,10 +53,10 @@ def obstacle(table: Source, condition: Expr | None) -> Obstacle | None:
     limits = region(table, condition).limits
     column = next((limit.column for limit in limits.values() if not limit.possible), None)
     if column is not None:
-        # Limits are cached, and those of another statement can have another label.
+        # Limits are cached and may carry the column's label of another statement.
         return Obstacle(columns_of(condition)[column.name])
     if isinstance(condition, Logic):
-        # These are not in the limits: an OR over several columns limits none, nor does a constant.
+        # The limits know nothing of constants, nor of an OR over several columns.
         others = (each for each in condition.operands if isinstance(each, Literal | Logic))
         return next(filter(None, (obstacle(table, each) for each in others)), None)
     return None

@@ -1,4 +1,4 @@
-"""What planning may know of the rows of public tables, as everybody may."""
+"""Facts about the rows of public tables, which the planner may use as anybody may."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpdb.policy.catalog import Table, Value
 
 
 class Facts(Protocol):
-    """What is known of the rows of public tables, as everybody may know them."""
+    """Facts about the rows of public tables."""
 
     @abstractmethod
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
@@ -48,4 +48,4 @@ class _NoFacts(Facts):
 
 
 NO_FACTS: Facts = _NoFacts()
-"""What is known where no table may be looked into: the policy alone."""
+"""The facts without access to any table: none but the policy."""

@@ -22,9 +22,9 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True)
 class Name:
-    """The things that a column names: rows of a table by their key, or the unit if `table` is None.
+    """The meaning of an identifying column: a key of a table's rows, or the unit (`table` None).
 
-    Rows with equal values, none NULL, in columns that name the same are of one unit.
+    Rows with equal values, none NULL, in columns with the same name are of one unit.
     """
 
     table: str | None = None
@@ -35,13 +35,13 @@ THE_UNIT = Name()
 
 
 def names_of(scan: Scan, policy: Policy) -> Mapping[str, Name]:
-    """The columns of a scan that name something, with what they name."""
+    """The names of a scan's identifying columns, by column."""
     named = ((column, name_of(column, scan.table, policy)) for column in scan.table.columns)
     return {scan.name(column): name for column, name in named if name is not None}
 
 
 def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
-    """The things that a column of a table names; None where it names nothing."""
+    """The name that a column of a table stands for; None if it identifies nothing."""
     if table.public or table.unit is None:
         return None
     if column.name == table.unit:
@@ -104,7 +104,7 @@ def _of_owner(relation: Relation) -> frozenset[str]:
 
 
 def _looked_up(join: Join, right: Scan, known: frozenset[str]) -> frozenset[str]:
-    """The columns of a public table of which a unit's rows all find the same row, or none."""
+    """The columns of a public table, if all rows of a unit find the same row of it or none."""
     equal = {
         there.column.name
         for here, there in join.on

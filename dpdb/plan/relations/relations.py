@@ -24,10 +24,10 @@ class Scan:
 
     table: Table
     leaf: str = ""
-    """What tells its columns from those of other scans; empty where their own names do."""
+    """Prefix that makes this scan's column names unique; empty if none is needed."""
 
     def name(self, column: Column) -> str:
-        """What a column is called in the relation."""
+        """The name of a column in the relation."""
         return f"{self.leaf}.{column.name}" if self.leaf else column.name
 
     def column(self, column: Column, *, nullable: bool = False) -> Column:
@@ -50,7 +50,7 @@ class Scan:
 
 
 class JoinKind(StrEnum):
-    """Which rows without a match a join keeps: none, those of the left side, or those of both."""
+    """Join types: rows without a match are dropped, kept of the left side, or kept of both."""
 
     INNER = "JOIN"
     LEFT = "LEFT JOIN"
@@ -77,10 +77,10 @@ class Join:
 
 @dataclass(frozen=True)
 class Lookup:
-    """What EXISTS and IN look for: rows of a table for which `on` is equal and `rest` is true.
+    """The search of EXISTS and IN: rows of a table for which `on` is equal and `rest` is true.
 
     In a private table only the owner's rows are looked at. For IN, the row also has to be equal in
-    `compared`. Where no row is, but a NULL leaves it open, the answer is NULL, as in SQL.
+    `compared`. If no row is equal but a NULL leaves it open, the answer is NULL, as in SQL.
     """
 
     right: Scan
@@ -178,15 +178,15 @@ class NodeRows:
     """The numbers of rows of one unit in a join or a lookup, whatever rows the unit has."""
 
     rows: int
-    """The most that it yields."""
+    """The most rows in the result."""
     made: int
-    """The most that exist while it is worked out: rows of both sides, or pairs of them."""
+    """The most rows, or pairs of rows, that exist during the computation."""
     unlimited: bool = False
-    """Whether it pairs private rows, and no key limits how many of them meet."""
+    """Whether private rows are paired without a key that limits the number of pairs."""
     by_value: bool = False
-    """Whether rows that meet are equal in more than whose they are."""
+    """Whether paired rows are equal in more than their unit."""
     looks_up: bool = False
-    """Whether it is a lookup, which makes no rows."""
+    """Whether the node is a lookup, which makes no rows."""
     alike: int | None = None
     """The most rows of a unit, equal in what is joined on, that enter on the right side."""
 
@@ -201,15 +201,15 @@ class Joined:
     rows_per_unit: int
     """The most rows of one unit that a query counts."""
     nominal: int
-    """The cap that follows from those of the tables: a query may ask for a lower one."""
+    """The cap on a unit's rows that the tables' caps give; a query may ask for a lower one."""
     arithmetic: str
-    """How it follows from them, such as `20 × 3`."""
+    """Computation of `nominal` from the tables' caps, as EXPLAIN shows it: `20 × 3`."""
     entering: int | None = None
     """The most rows of a unit that each table brings in; None where keys limit their pairs."""
     fan_out: int = 1
     """The most public rows that a row of a private table, or of the first one, is joined with."""
     unmatched: str | None = field(default=None, compare=False)
-    """The public table of which rows without a match are left out, if a LEFT JOIN has them."""
+    """The public table of a LEFT JOIN whose rows without a match are left out, if any."""
     steps: tuple[NodeRows, ...] = ()
     """The joins and lookups, from the innermost on."""
 
@@ -246,12 +246,12 @@ class Joined:
 
     @property
     def unit_in_words(self) -> str:
-        """What a message calls a unit."""
+        """Word for a unit in messages."""
         return self.unit or "row"
 
 
 Source = Table | Joined
-"""What a query reads."""
+"""The source of a query's rows."""
 
 
 def certain_scans(relation: Relation) -> Iterator[Scan]:

@@ -35,36 +35,36 @@ MAX_PAIRS = 15_000
 
 
 class Owner(StrEnum):
-    """Whose a row is."""
+    """The owner of a relation's rows."""
 
     PUBLIC = "public"
     ROW = "row"
-    """Each row of one table is a unit."""
+    """Each row of a table is a unit of its own."""
     UNIT = "unit"
     """The policy's unit."""
 
 
 Key = frozenset[str]
-"""Columns that tell any two rows of one unit apart."""
+"""Columns in which no two rows of one unit are equal."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a relation."""
+    """Bounds on the rows of one unit in a relation, with its keys and identifying columns."""
 
     owner: Owner
     sure: int
     """The most rows that any unit has; 0 where all rows are public."""
     nominal: int
-    """How many rows of a unit count unless a query asks for fewer."""
+    """The most rows of a unit that count, unless a query asks for fewer."""
     arithmetic: str
     keys: frozenset[Key]
     names: Mapping[str, Name]
-    """What columns name, by their names in the relation."""
+    """The identifying columns of the relation, by name, with their meaning."""
     fan_out: int = 1
     """The most public rows that a private row, or a pair of them, is joined with."""
     entering: int | None = None
-    """The most rows of a unit that each table brings in; None where none is left out so."""
+    """The most rows of a unit that each table brings in; None if no row is left out."""
     steps: tuple[NodeRows, ...] = ()
     """The joins and lookups, from the innermost on."""
 
@@ -74,7 +74,7 @@ class Shape:
         return self.nominal if self.owner is Owner.PUBLIC else min(self.sure, self.nominal)
 
     def named_by(self, expression: Expr) -> Name | None:
-        """What the values of an expression name; None where they name nothing."""
+        """The name that the expression's values stand for; None if they identify nothing."""
         match expression:
             case ColumnRef(column=column):
                 return self.names.get(column.name)
@@ -112,7 +112,7 @@ class _Limits:
         return _Limits(_root(MAX_PAIRS, tables))
 
     def alike(self, left: Shape, *, by_value: bool, looks_up: bool) -> int | None:
-        """The most rows of a unit that are alike which enter the next join, beside these."""
+        """The most rows of a unit, equal in the join's values, that enter the join after `left`."""
         if self.by_value is None or not by_value:
             return None
         before = sum(step.unlimited and not step.looks_up for step in left.steps)
@@ -143,7 +143,7 @@ def _scanned(scan: Scan, policy: Policy) -> Shape:
         return Shape(Owner.PUBLIC, 0, 1, "", frozenset([key] if key else []), names)
     if table.unit is None:
         return Shape(Owner.ROW, 1, 1, "1", frozenset([key] if key else []), names)
-    # What the policy says to name the unit, too, may differ from row to row of it.
+    # A column that only references the unit's may differ among the rows of a unit.
     constant = table.chain is None and bool(table.unit) and table.names_every_unit
     own = {scan.name(c) for c in table.columns if constant and c.name == table.unit}
     keys = frozenset([key - own] if key else [])
@@ -164,7 +164,7 @@ def _has_key(keys: Iterable[Key], columns: frozenset[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Shapes:
-    """Works out shapes, where so many rows of a unit enter joins."""
+    """Computes shapes under the `limits` on the rows of a unit that enter joins."""
 
     policy: Policy
     facts: Facts
@@ -234,7 +234,7 @@ class _Shapes:
     def _pairing(
         self, left: Shape, right: Shape, on: Sequence[Equality], unique: bool, *, looks_up: bool
     ) -> NodeRows:
-        """The step that pairs private rows, without their numbers."""
+        """The step that pairs private rows, its row counts still 0."""
         if unique:
             return NodeRows(0, 0, looks_up=looks_up)
         named = ((left.named_by(one), right.named_by(other)) for one, other in on)
@@ -297,7 +297,7 @@ def _check_fan_out(most: int, scan: Scan) -> None:
 def _most(
     kind: JoinKind, left: int, right: int, unique_left: bool, unique_right: bool
 ) -> tuple[int, str]:
-    """The most rows of a unit after a join of so many, and how they are counted.
+    """The most rows of a unit after a join of `left` and `right` rows, and their arithmetic.
 
     Each number is reached by some database.
     """

@@ -32,7 +32,7 @@ MAX_ATOMS = 256
 
 _MAX_BOXES = 4 * MAX_ATOMS
 _Box = Mapping[str, int]
-"""Rows: for each column a set of the pieces that its values are cut into, a bit for each piece."""
+"""A set of rows: for each column the pieces of its values that may occur, as bits."""
 
 
 def cell_histogram(
@@ -66,8 +66,8 @@ def cell_histogram(
 def _divided(box: _Box, within: _Box, *, exact: bool) -> Iterator[tuple[bool, _Box]]:
     """The boxes into which a condition divides a box, and whether it is true in them.
 
-    The condition is true within the second box only, and everywhere there if `exact`. Rows outside
-    are then so in one of the columns; they may be in several of the boxes for these.
+    The condition is true within the box `within` only, and everywhere there if `exact`. Rows outside
+    `within` are outside in some column; the boxes for different columns may overlap.
     """
     inside = {**box, **{name: box[name] & pieces for name, pieces in within.items()}}
     possible = all(inside.values())
@@ -97,7 +97,7 @@ class _Cuts:
         self.everything = _bits([*possible, column.nullable])
 
     def within(self, limit: ColumnLimit) -> int:
-        """Those pieces within the limit that the column can hold."""
+        """The bits of the pieces within the limit that the column can hold."""
         span = limit.span
         inside = [span.below if start is None else start in span for start in self._starts]
         return _bits([*inside, limit.null]) & self.everything
@@ -157,9 +157,9 @@ class CountGroup:
     members: tuple[int, ...]
     """The indices of the counts among the aggregates of the query."""
     conditions: tuple[Expr, ...]
-    """For each count the rows that it counts."""
+    """The condition on the rows of each count."""
     histogram: Histogram | None = None
-    """Its atoms are drawn; None where all count the same rows and their number is drawn."""
+    """The histogram that is drawn; None if all members count the same rows."""
 
     @cached_property
     def size(self) -> int:
@@ -168,7 +168,7 @@ class CountGroup:
 
     @cached_property
     def added(self) -> tuple[tuple[int, ...] | None, ...]:
-        """For each count the atoms that it adds up; None without a histogram."""
+        """The atoms that each count adds up; None without a histogram."""
         if self.histogram is None:
             return (None,) * len(self.members)
         places = [self.histogram.conditions.index(condition) for condition in self.conditions]
@@ -179,16 +179,16 @@ class CountGroup:
 
     @cached_property
     def terms(self) -> tuple[int, ...]:
-        """For each count the number of noises that it adds up."""
+        """The number of noises that each count adds up."""
         return tuple(1 if each is None else len(each) for each in self.added)
 
 
 @dataclass(frozen=True)
 class NoiseCost:
-    """The variance of the noise of counts, but for a factor that all have in common."""
+    """The variance of the noise of counts, up to a common factor."""
 
     weight: Callable[[int], int]
-    """The variance of the noise on each of so many atoms, for one and the same ε."""
+    """Returns the variance of the noise on each of a number of atoms, at equal ε."""
     power: int
     """The power of the number of releases with which the variance of each grows."""
     others: int

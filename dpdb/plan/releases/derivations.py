@@ -1,10 +1,10 @@
-"""What follows from releases over other rows or other cells: it is read from them, and is free.
+"""Derivations: releases over other rows or other cells that answer a query, free of charge.
 
-A release is about the rows that pass a filter, in the cells of some keys. From it follow
+A release is about the rows that pass a filter, in the cells of some keys. It also tells
 
 - one of its cells: `WHERE g = 'x'` from `GROUP BY g`,
 - its cells in another order, and added up to coarser ones: a total from `GROUP BY g`,
-- what is left of all rows without some of them: `WHERE NOT p` from the whole and `WHERE p`.
+- the rest of a whole without a part: `WHERE NOT p` from the whole and `WHERE p`.
 
 Each row must be in exactly one of the cells that are added up, so their key is never NULL; and a
 condition p that is left out must never be NULL, as NOT p would be NULL with it. Tables whose units
@@ -30,9 +30,9 @@ from dpdb.policy.catalog import Kind, Value
 from dpdb.records import dataclass
 
 _MOST_PAIRS = 16
-"""How many wholes are paired with parts: the latest ones."""
+"""The most pairs of a whole and a part that are tried, the latest first."""
 _EXACT = 2**53
-"""Whole numbers below this are different doubles, as which comparisons see them."""
+"""Different whole numbers below this are different doubles, which comparisons are made in."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,19 @@ class KeptGroup:
 
 @dataclass(frozen=True)
 class Regrouping:
-    """Which noisy values of a kept group are taken, and in which order, or added up."""
+    """The noisy values that are read from a kept group: their order and sums."""
 
     of: KeptGroup
     shape: tuple[int, ...]
     """The number of values of each of its keys."""
     fixed: tuple[int | None, ...]
-    """For each key the one value that is taken, by its index; None where all are."""
+    """The index of the one value that is read of each key; None if all values are."""
     order: tuple[int, ...]
     """The places of the keys that stay, in their new order; the others are added up."""
 
     @property
     def terms(self) -> int:
-        """How many cells are added up to one."""
+        """The number of cells that are added up to one."""
         added = (
             size
             for place, (size, fixed) in enumerate(zip(self.shape, self.fixed, strict=True))
@@ -76,7 +76,7 @@ class Derivation:
 
 
 KeptOver = Callable[[Expr | None], Iterable[KeptGroup]]
-"""Gives the groups that were drawn over the rows of a filter, the latest first."""
+"""Returns the groups that were drawn over the rows of a filter, the latest first."""
 
 
 def derivations(query: Query, kept: KeptOver) -> Iterator[Derivation]:
@@ -100,7 +100,7 @@ def derivations(query: Query, kept: KeptOver) -> Iterator[Derivation]:
 def _regrouped(query: Query, kept: KeptOver, *, same: bool = False) -> Iterator[Regrouping]:
     """The regroupings that are over a query's rows and cells.
 
-    With `same`, those too that are kept as they are needed.
+    With `same`, groups with the query's own keys are included.
     """
     for of in kept(query.where):
         regrouping = _regrouping(of, query, {})
@@ -121,7 +121,7 @@ def _regrouped(query: Query, kept: KeptOver, *, same: bool = False) -> Iterator[
 
 
 def _regrouping(of: KeptGroup, query: Query, fixed: Mapping[Expr, Value]) -> Regrouping | None:
-    """How a kept group gives the cells of a query, with these values of other keys; None if not."""
+    """The regrouping of a kept group to the cells of a query and `fixed` values of other keys."""
     if single_value(of.group.read.argument) is not None:
         return None
     if {*query.keys, *fixed} - {*of.keys} or fixed.keys() & {*query.keys}:
@@ -189,7 +189,7 @@ def _less(whole: Combination | None, part: Combination | None) -> Combination | 
 
 
 def _without_one(where: Expr | None) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
-    """Each of the conditions that must all be true, with the others."""
+    """Each conjunct of `where`, with the other conjuncts."""
     match where:
         case None:
             return

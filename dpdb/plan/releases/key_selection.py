@@ -1,4 +1,4 @@
-"""The release of the keys that are found in the data: its noise, and what it says of counts.
+"""The release of the keys that are found in the data, its noise, and the counts it answers.
 
 A key that is shown comes with its noisy number of units. Where the query asks for that number, it
 is not drawn again.
@@ -28,7 +28,7 @@ from dpdb.privacy.mechanisms import MAX_SCALE
 from dpdb.privacy.thresholding import Threshold
 
 _USUAL_DELTA = Fraction(1, 10**6)
-"""The δ of a session that the hint proposes."""
+"""The session's δ that the hint proposes."""
 
 
 def selects_keys(query: Query) -> bool:
@@ -39,12 +39,12 @@ def selects_keys(query: Query) -> bool:
 
 
 def number_of_selections(query: Query) -> int:
-    """How many times keys are to be found in the data, in the query and its subqueries."""
+    """Number of SELECTs, of the query and its subqueries, that find keys in the data."""
     return selects_keys(query) + sum(map(number_of_selections, query.subqueries))
 
 
 def told_by_keys(query: Query) -> tuple[int, ...]:
-    """Which aggregates are the number of units that the release of the keys tells.
+    """The indices of the aggregates that the release of the keys answers.
 
     These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
     those that are found there are none, as each of the latter has several groups.
@@ -72,7 +72,7 @@ def _is_unit(expression: Expr | None, query: Query) -> bool:
 
 
 def key_share(share: BudgetShare, context: PlanningContext) -> BudgetShare:
-    """The share of the keys, with all of the query's δ if no releases but of keys need any."""
+    """The share of the keys, with all of the query's δ if no other releases need any."""
     options, smooth = context.options, context.options.sensitivity == "smooth"
     if smooth or (options.mechanism == "gaussian" and not share.concentrated):
         return share
@@ -111,7 +111,7 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
 
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
-    """Refuse a key that is no key, and any without δ."""
+    """Refuse numbers with decimals as keys, and all keys without δ."""
     name = written(key.column.called) if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
         raise Unsupported(
@@ -131,7 +131,7 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
 
 
 def _declaring(key: Expr, known: Environment) -> str:
-    """How the values of a key can be declared."""
+    """A hint at ways to declare the values of a key."""
     dates = sorted(_unbounded_dates(key, known).items())
     if dates and not isinstance(key, ColumnRef):
         (column, kind), *_ = dates

@@ -1,4 +1,4 @@
-"""Quantiles: which ones are selected together, and the intervals that are shown for them."""
+"""Quantiles that are selected together, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def shown_confidences(
 
 
 def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...]]:
-    """For the index of each quantile that is selected with others: the indices of them all.
+    """The indices of the quantiles selected together, for the index of each of them.
 
-    They are in the order of their fractions, and have the same argument and filter.
+    Such quantiles have the same argument and filter; their indices are ordered by fraction.
     """
     options = context.options
     if options.sensitivity == "smooth" or options.has_accuracy_goal:

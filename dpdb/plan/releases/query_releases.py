@@ -43,11 +43,11 @@ class QueryReleases:
     group_count: int
     """The most groups there can be."""
     declared_groups: int
-    """How many groups the declared keys make, for each combination of found ones."""
+    """Number of groups that the declared keys make, for each combination of found keys."""
     shown: Callable[[], Mapping[int, float]]
-    """Gives the confidences of the intervals that are shown, by the index of the aggregate.
+    """Returns the confidences of the intervals that are shown, by the index of the aggregate.
 
-    It is asked only for quantiles.
+    Called for quantiles only.
     """
     shares: dict[int, BudgetShare] = field(default_factory=dict)
     """The share of each group, by its first aggregate."""
@@ -62,9 +62,9 @@ class QueryReleases:
     """Releases that compose in parallel."""
 
     def recall(self) -> None:
-        """Take what follows from remembered groups.
+        """Take the aggregates that remembered groups answer.
 
-        Where several of them tell the number of rows, their values are combined.
+        If several groups tell the number of rows, their values are combined.
         """
         before = recalled(self.query, self.context)
         more = beside(before, self.query, self.context)
@@ -108,7 +108,7 @@ class QueryReleases:
         )
 
     def _draw(self, group: ReleaseGroup, share: BudgetShare, filters: int = 1) -> None:
-        """Add the releases of a group, which is over one of so many filters."""
+        """Add the releases of a group, whose filter is one of `filters` that exclude each other."""
         lowering, first = self._lowering(group.aggregate, share, filters), len(self.releases)
         self.lowerings[group.aggregate] = lowering
         if group.counts is not None:
@@ -159,7 +159,7 @@ class QueryReleases:
         )
 
     def _lowered(self, index: int) -> AggregateLowering:
-        """The lowering that releases were made with, if any were; its range is known already."""
+        """The lowering that the aggregate's releases were made with, or else a new one."""
         return self.lowerings.get(index) or self._lowering(index)
 
     def _add_key_counts(self, release: int) -> None:
@@ -215,7 +215,7 @@ def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMom
 
 
 def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
-    """The release of counts that are drawn together, of which that of `lowering` is one.
+    """The release of counts that are drawn together; `lowering` is that of one of them.
 
     The atoms of a histogram are groups of rows, as those of GROUP BY are.
     """

@@ -1,4 +1,4 @@
-"""Release groups: which aggregates of a SELECT are answered from the same releases.
+"""Release groups: the aggregates of a SELECT, grouped by the releases that answer them.
 
 COUNT, SUM, AVG, VARIANCE and STDDEV of one argument over one filter are made of the same moments,
 which cost one share of ε. COUNT(*) is read beside them wherever no row is left out by a NULL, or
@@ -86,7 +86,7 @@ def release_groups(
 def _of_counts(
     counts: list[int], others: int, query: Query, context: PlanningContext
 ) -> list[ReleaseGroup]:
-    """The groups in which counts are drawn beside so many other groups.
+    """The groups in which counts are drawn, beside `others` other groups.
 
     Two counts that differ are one histogram where that is better.
     """
@@ -119,13 +119,13 @@ Needs = dict[Subject, frozenset[Moment]]
 NumberedAggregates = Sequence[tuple[int, Aggregate]]
 ROWS: Subject = (None, False)
 _CHEAP = BudgetShare(Fraction(1), Fraction(1, 10**6))
-"""The share at which ways are compared: errors grow alike as it shrinks."""
+"""A share to compare groupings at: all errors grow alike as the share shrinks."""
 
 
 def _over_one_filter(
     asked: NumberedAggregates, query: Query, context: PlanningContext
 ) -> tuple[ReleaseGroup, ...]:
-    """The groups of aggregates over one filter: of the ways the one with the smallest errors.
+    """The groups of aggregates over one filter, by the grouping with the smallest errors.
 
     A SUM alone has less noise than one that is read from a vector, but a vector tells more.
     """
@@ -169,7 +169,7 @@ def _one_by_one(asked: NumberedAggregates) -> tuple[ReleaseGroup, ...]:
 def _subject(
     aggregate: Aggregate, asked: NumberedAggregates, query: Query, context: PlanningContext
 ) -> Subject:
-    """What an aggregate is about; COUNT(x) of values that are never NULL is about all rows.
+    """The subject of an aggregate; COUNT(x) of values that are never NULL has the subject ROWS.
 
     Squares stand apart where their grid is coarser than that of the sums beside them, which
     would be those of rounded values.
@@ -191,7 +191,7 @@ def _subject(
 
 
 def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
-    """The needs, but that the number of all rows is read beside the vectors, where there are some.
+    """The needs, with the number of all rows read beside the vectors, if there are any.
 
     Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
     """

@@ -1,4 +1,4 @@
-"""Moments that several release groups tell of: the number of rows over one filter.
+"""Moments that several release groups tell: the number of rows over one filter.
 
 Each vector over a filter has its own noisy number of the same rows. Together they know it better
 than each alone, and a sum gains from that what its noise has in common with its own number.

@@ -37,7 +37,7 @@ class Family:
     """Release groups over filters that exclude each other."""
 
     members: tuple[tuple[int, ...], ...]
-    """For each filter the places of its groups."""
+    """The indices of the groups of each filter."""
 
     @property
     def shares(self) -> int:
@@ -66,11 +66,11 @@ def families(query: Query, filters: Mapping[int, Expr | None]) -> list[Family]:
 
 
 MOST_BESIDE = 4
-"""How many groups are read for the number of rows, beside those that are needed."""
+"""The most groups that are read for the number of rows only."""
 
 
 def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
-    """For the index of each aggregate that follows from remembered releases, their group.
+    """The remembered group that answers an aggregate, by the aggregate's index.
 
     A group serves where it had at least the loss that the aggregate's own would have, for noise of
     the same kind; one in which noises are added up, where it is no noisier than the aggregate's own
@@ -102,7 +102,7 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
 
 
 def finest(groups: Sequence[ReleasedGroup]) -> tuple[ReleasedGroup, ...]:
-    """The groups without those of which each release has a finer level in another.
+    """The groups but those whose releases all have a finer level in another group.
 
     A coarser level of a series tells nothing that the finest does not (`privacy.levels`).
     """
@@ -120,7 +120,7 @@ def _is_coarser(group: ReleasedGroup, other: ReleasedGroup) -> bool:
 
 
 def may_serve(query: Query, groups: Iterable[ReleasedGroup]) -> bool:
-    """Whether one of the groups tells what some aggregate is made of: else none is recalled."""
+    """Whether a group tells the moments of an aggregate; otherwise none is recalled."""
     return any(moments_for(each, [g.read]) is not None for g in groups for each in query.aggregates)
 
 
@@ -161,7 +161,7 @@ def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:
 def _is_as_good(group: ReleasedGroup, own: AggregateLowering) -> bool:
     """Whether a group that follows from others tells what an aggregate needs as its own would.
 
-    That is on the same grid and, where noises are added up, with no more noise.
+    The group must be on the same grid and, if noises are added up, have no more noise.
     """
     known = moments_for(own.aggregate, [group.read])
     linear = own.aggregate.function in (Function.COUNT, Function.SUM)
@@ -191,11 +191,11 @@ class Sharing:
 
     groups: tuple[ReleaseGroup, ...]
     families: tuple[Family, ...] = ()
-    """Their members are the places of groups."""
+    """Families of groups, by index in `groups`."""
     keys: bool = False
     """Whether a share is for the keys, which are found in the data."""
     subqueries: tuple[Sharing, ...] = ()
-    """What each subquery shares."""
+    """The sharing of each subquery."""
 
     @property
     def shares(self) -> int:
@@ -209,7 +209,7 @@ class Sharing:
 
     @cached_property
     def family_of(self) -> Mapping[int, tuple[Family, int]]:
-        """For each group in a family: the family, and how many there are over its filter."""
+        """The family of each group in one, and the number of groups over the group's filter."""
         return {
             place: (family, len(members))
             for family in self.families
@@ -229,7 +229,7 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
 def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
     """The release groups of a query alone; no family where the size of the noise is given.
 
-    Families are of what is made of sums, to which each row of a unit adds by itself.
+    Families are made of sums, to which each row of a unit adds by itself.
     """
     groups = release_groups(query, context, recalled(query, context))
     options, keys = context.options, selects_keys(query)

@@ -30,7 +30,7 @@ from dpdb.policy.catalog import Kind, Table
 from dpdb.records import dataclass
 
 SCAN = 50
-"""A row that a table has, or a join or a SELECT within FROM goes over; 12 were measured."""
+"""A row read from a table, a join or a SELECT within FROM; 12 were measured."""
 UNION = 60
 """A row of a part of UNION ALL, for each of its columns; 41."""
 JOIN_PAIR = 140
@@ -38,11 +38,11 @@ JOIN_PAIR = 140
 LOOKUP_PAIR = 130
 """A row, or a pair of rows, that EXISTS or IN looks at; 113 to 125."""
 HASH = 20
-"""A row that is hashed, because a cap may leave it out or a window breaks ties by it; 10."""
+"""A row hashed for a cap, or to break ties in a window; 10."""
 HASHED_COLUMN = 25
-"""One column of such a row: the columns of the key, or all; up to 25."""
+"""A hashed column, of the columns of the key or of all; up to 25."""
 WINDOW = 500
-"""A row of a window, sorted and worked out; 240 to 315."""
+"""A row of a window, sorted and computed; 240 to 315."""
 COUNTED = 30
 """A row that counts, for each aggregate and each key; 16."""
 AGGREGATE = 100
@@ -50,7 +50,7 @@ AGGREGATE = 100
 CAP = 300_000
 """The first unit over a cap, which starts the hashing; 150,000 to 290,000."""
 BLOCK = 110_000
-"""One more block of rows in a node, because of one more row; 110,000 in one process."""
+"""A block of rows in a node, which one more row may add; 110,000 in one process."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Cost:
     row: int
     character: float = 0
     sort: int = 0
-    """For the sort of all rows, which takes longer where one row differs from the others."""
+    """Nanoseconds of the sort of all rows, which takes longer if one row differs from the rest."""
 
 
 NUMBER = Cost(10)
@@ -149,18 +149,18 @@ def of_operation(expression: Expr) -> Cost:
 
 
 def _is_listed(expression: Expr) -> bool:
-    """Whether the policy lists the texts, of which those in rows are only numbers."""
+    """Whether the policy lists the texts: rows then hold numbers in their place."""
     return isinstance(expression, ColumnRef) and expression.column.values is not None
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The time and the memory that expressions take in so many rows of a source."""
+    """The time and the memory that expressions over the rows of a source take."""
 
     source: Source
 
     def bytes(self, rows: int, parts: Sequence[Expr | None]) -> int:
-        """The memory of what is read and worked out in so many rows."""
+        """The memory of the columns that `parts` read and make in `rows` rows."""
         expressions = dict.fromkeys(part for part in parts if part is not None)
         read = {name: ColumnRef(c) for e in expressions for name, c in columns_of(e).items()}
         held = 4 * rows
@@ -172,11 +172,11 @@ class Costs:
         return held
 
     def total(self, expressions: Iterable[Expr | None], rows: int) -> int:
-        """The time to work out some expressions in so many rows."""
+        """The time to evaluate the expressions in `rows` rows."""
         return sum(self._time(each, rows) for each in expressions if each is not None)
 
     def _time(self, expression: Expr, rows: int) -> int:
-        """The time to work out an expression in so many rows."""
+        """The time to evaluate an expression in `rows` rows."""
         below = self.total(children(expression), rows)
         if isinstance(expression, ColumnRef):
             if not isinstance(expression.column, SingleValue):
@@ -192,7 +192,7 @@ class Costs:
         if not cost.character:
             return 0
         texts = [texts_of(self.source, each) for each in read if each.kind is Kind.TEXT]
-        # Texts of several columns are compared row by row; what is of one column is worked out for
+        # Texts of several columns are compared row by row; operations on one column are done for
         # each different text, and so are functions.
         once = cost is not EQUAL or len(set().union(*map(columns_of, read))) == 1
         read_of_all = (t.different(rows) if once else t.in_rows(rows) for t in texts)
@@ -204,7 +204,7 @@ class Costs:
         return len(keys) * rows * KEY.row + self._read(KEY, keys, rows)
 
     def hashes(self, rows: int) -> int:
-        """The time to hash so many rows of the source, of which a cap may leave some out."""
+        """The time to hash `rows` rows of the source for a cap."""
         leaves = (
             [Scan(self.source)] if isinstance(self.source, Table) else scans(self.source.relation)
         )

@@ -30,31 +30,31 @@ class Texts:
     """The texts of a column or an expression in the rows of a unit."""
 
     longest: int
-    """The most bytes of one."""
+    """The most bytes of a text."""
     held: int = 0
-    """The most bytes of all cells of the columns that they are from."""
+    """The most bytes of all cells of the columns that the texts are from."""
     rows: int = 1
-    """The number of rows that these columns have of the unit."""
+    """The most rows of a unit in these columns."""
     others: int = 0
-    """The most bytes of one that is from no column."""
+    """The most bytes of a text that is from no column."""
 
     def different(self, rows: int) -> int:
-        """The most bytes of different texts in so many rows."""
+        """The most bytes of different texts in `rows` rows."""
         return min(rows * self.longest, self.held + rows * self.others)
 
     def in_rows(self, rows: int) -> int:
-        """The most bytes in so many rows, where a join repeats the rows of a table evenly."""
+        """The most bytes of texts in `rows` rows, if a join repeats the rows of a table evenly."""
         times = -(-rows // max(self.rows, 1))
         return min(rows * self.longest, times * self.held + rows * self.others)
 
     @staticmethod
     def made(longest: int) -> Texts:
-        """Texts that are from no column."""
+        """Texts of at most `longest` bytes that are from no column."""
         return Texts(longest, others=longest)
 
     @staticmethod
     def of_any(parts: Iterable[Texts]) -> Texts:
-        """The texts where each is of one of the parts."""
+        """The texts of a column whose every text is one of the parts'."""
         several = [*parts]
         return Texts(
             max((part.longest for part in several), default=0),
@@ -65,7 +65,7 @@ class Texts:
 
 
 def texts_of(source: Source, expression: Expr) -> Texts:
-    """The texts that an expression over a source can come to."""
+    """The texts that an expression over a source can have as values."""
     within = partial(texts_of, source)
     match expression:
         case ColumnRef(column=column):
@@ -80,7 +80,7 @@ def texts_of(source: Source, expression: Expr) -> Texts:
         case Call(name="coalesce" | "nullif", arguments=arguments):
             return Texts.of_any(map(within, arguments))
         case Call(name="replace", arguments=(first, old, new)):
-            # A character stands for one of one to four bytes, or all together are few.
+            # A character of at most four bytes replaces one of at least one, or the text is short.
             if within(new).longest <= within(old).longest:
                 return within(first)
             return Texts.made(max(4 * within(first).longest, _JOINED))

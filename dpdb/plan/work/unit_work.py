@@ -45,19 +45,19 @@ from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
 
 MAX_UNIT_ROWS = 100_000
-"""The most rows of one unit that exist while a node is worked out."""
+"""The most rows of one unit that exist during the computation of a node."""
 MAX_UNIT_BYTES = 64_000_000
 """The most memory that the rows of one unit take in a node."""
 MAX_UNIT_SECONDS = 0.01
 """The most time that the rows of one unit take in a statement."""
 PIECE = 2**26
-"""The most memory that the units take that are worked on at once: those of a piece, one at least.
+"""The most memory of the units that are worked on at once: a piece has one unit at least.
 
 No less than MAX_UNIT_BYTES, so that one unit is in it.
 """
 FEW_ROWS = 10_000
 LITTLE_TIME = 0.001
-"""The rows and the seconds of one unit up to which EXPLAIN says nothing of them."""
+"""The rows and the seconds of one unit that EXPLAIN does not mention."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class NodeWork:
     name: str
     """The name of the node in messages."""
     made: int
-    """The most rows of the unit that exist while the node is worked out."""
+    """The most rows of the unit that exist during the computation of the node."""
     bytes: int = 0
     nanoseconds: int = 0
 
@@ -97,7 +97,7 @@ class UnitWork:
 
     @property
     def is_large(self) -> bool:
-        """Whether EXPLAIN says how much it is."""
+        """Whether EXPLAIN shows the work."""
         many = any(node.made > FEW_ROWS for node in self.nodes)
         return many or self.seconds > LITTLE_TIME
 
@@ -190,7 +190,7 @@ class _Nodes:
 
     source: Source
     seen: set[str] = field(default_factory=set)
-    """The identities of the tables that are made already: each is made once for a statement."""
+    """The identities of the tables made so far: a statement makes each of them once."""
 
     @property
     def costs(self) -> Costs:
@@ -203,7 +203,7 @@ class _Nodes:
         filters = dict.fromkeys([query.where, *(each.where for each in query.aggregates)])
         arguments = dict.fromkeys(part for each in query.aggregates for part in each.arguments)
         parts = [*query.keys, *arguments, *filters]
-        # Arguments are put on a grid, and it is seen where they are NULL.
+        # Arguments are put on a grid and checked for NULL.
         taken = self.costs.total((*parts, *arguments), rows)
         taken += rows * cost_table.COUNTED * max(1, len(query.aggregates) + len(query.keys))
         caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)
@@ -252,7 +252,7 @@ class _Nodes:
         return [] if table.public else _Nodes(table, self.seen)._of_table(table, deep=deep)
 
     def _of_table(self, table: Table, *, deep: bool) -> list[NodeWork]:
-        """The nodes of a table: what is read, or what makes it."""
+        """The nodes of a table: its reading, or its making."""
         match table:
             case PerUnit() | RowUnion() | WindowedRows() if (
                 deep and identity(table) not in self.seen
@@ -266,7 +266,7 @@ class _Nodes:
         return [NodeWork(table.name, table.rows_held, 8 * table.rows_held, taken)]
 
     def _below(self, table: PerUnit | RowUnion | WindowedRows) -> list[NodeWork]:
-        """The nodes of what a table is made of."""
+        """The nodes of a made table's sources."""
         match table:
             case PerUnit(source=source):
                 assert source is not None
@@ -279,7 +279,7 @@ class _Nodes:
                 return _Nodes(rows, self.seen).of_source()
 
     def _made(self, table: PerUnit | RowUnion | WindowedRows) -> NodeWork:
-        """The work of making a table of what is there already."""
+        """The work of making a table from rows that are held already."""
         match table:
             case PerUnit(source=source):
                 assert source is not None
