@@ -4,7 +4,7 @@ Every relation is unit-wise (see `plan.relations`): the rows that a SELECT withi
 units are those that it makes of their rows alone. So units are worked on in pieces, one after the
 other. What is made of a piece is dropped before the next one: but for what adds up, such as counts
 and sums, or for the rows that count in the end, of which a unit has no more than its cap. How many
-units are in a piece is public: it follows from what one unit can have at most (`plan.work`),
+units are in a piece is public: it follows from what one unit can have at most (`plan.costs`),
 and from PIECE. So the memory that is needed for what is made follows neither the number of units
 nor the rows of any of them.
 
@@ -43,6 +43,7 @@ from dpdb.engines.units.held_rows import HeldRows, decided_by
 from dpdb.engines.units.owners import Owners, each_its_own
 from dpdb.engines.units.row_hashes import HashKey
 from dpdb.engines.values.row_blocks import mask
+from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
@@ -50,7 +51,6 @@ from dpdb.plan.logical.row_unions import RowUnion
 from dpdb.plan.logical.row_windows import WindowedRows
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined, Scan, Source, columns_joined_on, scans
-from dpdb.plan.work.unit_work import PIECE
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

@@ -66,8 +66,8 @@ def cell_histogram(
 def _divided(box: _Box, within: _Box, *, exact: bool) -> Iterator[tuple[bool, _Box]]:
     """The boxes into which a condition divides a box, and whether it is true in them.
 
-    The condition is true within the box `within` only, and everywhere there if `exact`. Rows outside
-    `within` are outside in some column; the boxes for different columns may overlap.
+    The condition is true within the box `within` only, and everywhere there if `exact`. Rows not
+    in `within` are outside in some column; the boxes for different columns may overlap.
     """
     inside = {**box, **{name: box[name] & pieces for name, pieces in within.items()}}
     possible = all(inside.values())

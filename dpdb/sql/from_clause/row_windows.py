@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpdb.errors import Place, Unsupported
+from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import (
     Case,
     ColumnRef,
@@ -23,7 +24,6 @@ from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.row_unions import names_in, rows_read
 from dpdb.plan.logical.row_windows import PICKS, RANKINGS, TOTALS, windowed_rows
 from dpdb.plan.relations.relations import Joined, is_full
-from dpdb.plan.work.unit_work import check_rows
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates.windows import window
 from dpdb.sql.scopes.scopes import RowExpressions

@@ -9,9 +9,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
+from dpdb.plan.costs.unit_work import check_time
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.facts import NO_FACTS, Facts
-from dpdb.plan.work.unit_work import check_time
 from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
 from dpdb.sql.selects.binder import bind

@@ -9,11 +9,11 @@ from functools import partial
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
+from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import Expr, Slot, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, Window
 from dpdb.plan.logical.query import Ordering, Output, Query
 from dpdb.plan.relations.relations import Joined
-from dpdb.plan.work.unit_work import check_rows
 from dpdb.policy.catalog import changed
 from dpdb.records import dataclass
 from dpdb.sql.from_clause import sources

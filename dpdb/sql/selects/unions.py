@@ -8,6 +8,7 @@ from itertools import islice
 from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
+from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, size, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, UnionAll
 from dpdb.plan.logical.per_unit import PerUnit
@@ -15,7 +16,6 @@ from dpdb.plan.logical.query import Output, Query
 from dpdb.plan.logical.row_unions import RowUnion, UnionPart, row_union
 from dpdb.plan.logical.row_windows import WindowedRows
 from dpdb.plan.relations.relations import Joined, Source, is_full, scans
-from dpdb.plan.work.unit_work import check_rows
 from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.from_clause import sources
 from dpdb.sql.scalars import types

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
+from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
 from dpdb.plan.logical.query import Output
 from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_of
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Mark, Relation
-from dpdb.plan.work.unit_work import check_rows
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import written
 from dpdb.sql.aggregates.noise_reports import refuse_intervals

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from dpdb.plan.costs.unit_texts import texts_of
 from dpdb.plan.expressions.expressions import (
     Call,
     Case,
@@ -25,7 +26,6 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.expressions.single_values import SingleValue
 from dpdb.plan.relations.relations import Scan, Source, scans
-from dpdb.plan.work.unit_texts import texts_of
 from dpdb.policy.catalog import Kind, Table
 from dpdb.records import dataclass
 

@@ -32,6 +32,8 @@ import math
 from dataclasses import field
 
 from dpdb.errors import Place, TooLarge
+from dpdb.plan.costs import cost_table
+from dpdb.plan.costs.cost_table import Costs
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
@@ -39,8 +41,6 @@ from dpdb.plan.logical.query import Query
 from dpdb.plan.logical.row_unions import RowUnion
 from dpdb.plan.logical.row_windows import WindowedRows
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
-from dpdb.plan.work import cost_table
-from dpdb.plan.work.cost_table import Costs
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
 
