@@ -67,7 +67,7 @@ class JointQuery:
 
     @cached_property
     def query(self) -> Query:
-        """One query with all aggregates, each once."""
+        """The joint query, which has each aggregate of its members once."""
         first = self.members[0]
         aggregates = dict.fromkeys(
             each for member in self.members for each in _filtered(member).values()

@@ -42,11 +42,11 @@ from dpdb.sql.scalars.expression_binder import ExpressionBinder
 from dpdb.sql.syntax.trees import only, place
 
 SlotOf = Callable[[Aggregate], Expr]
-"""Gives the slot of an aggregate."""
+"""Returns the slot of an aggregate."""
 
 
 def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr | None:
-    """What an aggregate of two columns or a higher moment is; None for any other aggregate."""
+    """The formula of CORR, COVAR, REGR_…, SKEWNESS or KURTOSIS; None for any other aggregate."""
     condition, called = None, node
     if isinstance(node, exp.Filter):
         only(node, rows.text, "this", "expression")
@@ -77,7 +77,7 @@ class _Pairs:
         """An aggregate over these rows."""
         present = [Not(IsNull(each)) for each in dict.fromkeys((self.y, self.x)) if nullable(each)]
         if argument is not None and self.y == self.x:
-            present = []  # the aggregate leaves these rows out itself
+            present = []  # the aggregate leaves out the NULLs of its argument by itself
         where = conjunction(self.condition, *present)
         return self.slot(Aggregate(function, argument, where, place=self.place))
 
@@ -101,12 +101,12 @@ class _Pairs:
         return _minus(product, _times(self.offset(self.y), self.offset(self.x)))
 
     def offset(self, argument: Expr) -> Expr:
-        """How far the mean is from the middle of the bounds."""
+        """The distance of the mean from the middle of the bounds."""
         return _minus(self.average(argument), _middle(argument))
 
     @property
     def correlation(self) -> Expr:
-        """The correlation; it is from -1 to 1, whatever the noise is."""
+        """The correlation, clamped to [-1, 1] against the noise."""
         deviations = (self.of(Function.STDDEV_POP, each) for each in (self.x, self.y))
         quotient = _over(self.covariance, _times(*deviations))
         return Call("clamp", (quotient, _number(-1), _number(1)), Kind.NUMBER)
@@ -118,7 +118,7 @@ class _Pairs:
 
     @property
     def intercept(self) -> Expr:
-        """The value of that line at x = 0."""
+        """The value of the line of least squares at x = 0."""
         return _minus(self.average(self.y), _times(self.slope, self.average(self.x)))
 
     @property
@@ -185,7 +185,7 @@ def _middle(argument: Expr) -> Expr:
 
 
 def _apart(argument: Expr) -> Expr:
-    """How far a value is from the middle of its bounds."""
+    """The distance of a value from the middle of its bounds."""
     return _minus(argument, _middle(argument))
 
 

@@ -60,7 +60,7 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 
 
 PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
-"""A value of the data or one between two of them: the answer is a value of the grid anyway."""
+"""PERCENTILE_CONT and PERCENTILE_DISC mean the same: the answer is a point of the grid."""
 NAMED_QUANTILES = ("QUANTILE_DISC", "APPROX_PERCENTILE")
 """The names of quantiles that sqlglot does not know."""
 
@@ -115,7 +115,7 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
     if isinstance(call, _OF_DIFFERENT) and isinstance(call.this, exp.Distinct):
         call, distinct = _without_distinct(call, rows), True
     plain = _plain(call, rows)
-    # Of different values there are at most two here, however many rows have them.
+    # A DISTINCT of SUM(CASE WHEN c THEN 1 …) sums at most two values, so it is no count of rows.
     plain = plain if distinct else _as_count(plain)
     plain = changed(plain, where=conjunction(plain.where, condition))
     if bounds is not None:
@@ -124,11 +124,11 @@ def aggregate(node: exp.Expr, rows: ExpressionBinder, table: Source) -> Aggregat
 
 
 _OF_DIFFERENT = (exp.Sum, exp.Avg)
-"""The aggregates that DISTINCT changes, besides COUNT."""
+"""The aggregates besides COUNT that DISTINCT changes."""
 
 
 def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
-    """The call over all values, for one over the different ones."""
+    """The call without its DISTINCT."""
     only(call.this, rows.text, "expressions")
     if len(call.this.expressions) != 1:
         message = f"{node_name(call)}(DISTINCT …) takes one argument"
@@ -186,7 +186,7 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
     only(node, rows.text, "this", "expression", "big_int", "quantile", "deterministic")
     operand = node.this
     if function in (Function.MIN, Function.MAX) and isinstance(operand, exp.Distinct):
-        # The least and the greatest value are the same with repeated ones left out.
+        # DISTINCT changes neither the least nor the greatest value.
         only(operand, rows.text, "expressions")
         operand = operand.expressions[0] if len(operand.expressions) == 1 else None
     if operand is None:
@@ -218,9 +218,9 @@ _ONE = Literal(1, Kind.INTEGER)
 
 
 def _as_count(aggregate: Aggregate) -> Aggregate:
-    """A count that is written with CASE as the COUNT of the rows that it counts.
+    """The COUNT that means the same as a count written with SUM or CASE.
 
-    These are SUM(CASE WHEN c THEN 1 ELSE 0 END), also without ELSE, SUM(c), and
+    Such counts are SUM(CASE WHEN c THEN 1 ELSE 0 END), also without ELSE, SUM(c), and
     COUNT(CASE WHEN c THEN x END).
     """
     match aggregate.function, aggregate.argument:

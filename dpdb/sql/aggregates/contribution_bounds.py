@@ -1,4 +1,4 @@
-"""Contribution bounds, as BigQuery writes them: what a row or a unit may add to an aggregate.
+"""BigQuery's contribution bounds: limits on the values that a row or a unit adds.
 
 `SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)), and with the bounds of
 `contribution_bounds_per_group` what all rows of a unit in a group come to is clamped. The bounds
@@ -32,7 +32,7 @@ _COUNTS = (exp.Count, exp.CountIf)
 
 @dataclass(frozen=True)
 class ContributionBounds:
-    """The bounds of what the rows of a unit come to in a group."""
+    """The bounds of a unit's aggregate in a group."""
 
     low: Fraction
     high: Fraction
@@ -43,8 +43,8 @@ def bounded(
 ) -> tuple[exp.Expr, ContributionBounds | None]:
     """The aggregate with named arguments at `node` as one without.
 
-    Its argument is clamped, where the bounds are those of a row; otherwise they are given back.
-    Where a unit has one row at most, they are those of this row.
+    Bounds of a row clamp the aggregate's argument; bounds of a unit are returned beside it.
+    If a unit has at most one row, bounds of a unit are bounds of that row.
     """
     inner, *arguments = node.expressions
     where = place(node, rows.text)
@@ -81,7 +81,7 @@ def bounded(
 
 
 def _name(argument: exp.Expr, where: Place | None) -> str:
-    """The name of a named argument, if it is one of those that mean something here."""
+    """The name of a named argument; raises UnknownName for a name without a meaning."""
     if not isinstance(argument, exp.Kwarg):
         raise Unsupported("named arguments are the last", place=where)
     name = argument.this.name

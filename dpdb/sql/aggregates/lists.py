@@ -23,23 +23,23 @@ from dpdb.sql.syntax.trees import only, place
 MAX_ELEMENTS = 200
 """The most elements of a list: an answer has as many columns at most."""
 _DECIMALS = 6
-"""How many decimals the fractions of APPROX_QUANTILES have."""
+"""The number of decimals of the fractions of APPROX_QUANTILES."""
 
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a list, or a column of the answer."""
+    """An element of a list, or a column of the answer."""
 
     name: str
-    """The name of an element, which stands in brackets behind that of the list."""
+    """The element's index or bin, shown in brackets after the list's name; or a column's name."""
     call: exp.Expr
-    """The expression that it is, an aggregate of an element."""
+    """The expression; for an element, its aggregate."""
 
 
 def columns(item: exp.Expr, label: str, text: str) -> list[Element]:
     """The columns that an item of the SELECT list stands for: one, or one for each element.
 
-    They have its alias as their name, or its `label`.
+    The columns are named by the item's alias, or else by its `label`.
     """
     if isinstance(item, exp.Alias):
         only(item, text, "this", "alias")
@@ -50,7 +50,7 @@ def columns(item: exp.Expr, label: str, text: str) -> list[Element]:
 
 
 def _elements(node: exp.Expr, text: str) -> list[Element] | None:
-    """The elements of the list that an aggregate gives; None where it gives none."""
+    """The elements of the list that an aggregate returns; None for an aggregate without a list."""
     match node:
         case exp.Paren() | exp.IgnoreNulls():
             return _elements(node.this, text)
@@ -82,7 +82,7 @@ def _elements(node: exp.Expr, text: str) -> list[Element] | None:
 
 
 def element(node: exp.Bracket, text: str) -> exp.Expr | None:
-    """The aggregate that one element of a list is, as in `APPROX_QUANTILES(x, 4)[OFFSET(1)]`.
+    """The aggregate of one element of a list, as in `APPROX_QUANTILES(x, 4)[OFFSET(1)]`.
 
     A plain number counts from 1, as in DuckDB, but from 0 after BigQuery's APPROX_QUANTILES.
     """
@@ -130,7 +130,7 @@ def _each(
 
 
 def _constants(several: exp.Array, text: str) -> list[tuple[str, exp.Expr]]:
-    """The numbers of a list, with each as it is written."""
+    """The numbers of a list, each with its text."""
     only(several, text, "expressions")
     _check_number(len(several.expressions), several, text)
     if None in map(written_number, several.expressions):
@@ -146,7 +146,7 @@ def _check_number(number: int, node: exp.Expr, text: str) -> None:
 
 
 def _boundaries(node: exp.ApproxQuantiles, text: str) -> list[Element]:
-    """The least value, the greatest one, and those that divide the rows into n parts between."""
+    """The least and the greatest value, and the quantiles that divide the rows into n parts."""
     number = node.expression
     if isinstance(node.this, exp.Distinct):
         raise Unsupported("DISTINCT is not supported in quantiles", place=place(node, text))

@@ -36,7 +36,7 @@ _FORMAT = "report_format"
 
 
 def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
-    """The aggregate that a report is asked of; None where none is."""
+    """The aggregate without its report_format; None if no report is asked for."""
     if not has_named_arguments(node):
         return None
     inner, *arguments = node.expressions
@@ -53,7 +53,7 @@ def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
 
 
 def report(value: Expr, aggregate: Aggregate | None, where: Place | None) -> Expr:
-    """The text with the report of `value`, an aggregate or what is computed from several."""
+    """The text of the report on `value`, an aggregate or an expression of several."""
     if value.kind not in (Kind.INTEGER, Kind.NUMBER) or not slots(value, "aggregate"):
         raise TypeMismatch("a report is of a number", place=where)
     low, high = (
@@ -70,7 +70,7 @@ def report(value: Expr, aggregate: Aggregate | None, where: Place | None) -> Exp
 
 
 def refuse_intervals(asked: Iterable[Expr], unit: str, where: Place | None) -> None:
-    """Refuse the ends of intervals of what is computed for each unit, which has no noise."""
+    """Refuse the ends of intervals in a table per unit, which has no noise."""
     if any(map(interval_ends, asked)):
         raise Unsupported(
             f"what is computed for each {unit} has no noise, and so no interval",
@@ -80,7 +80,7 @@ def refuse_intervals(asked: Iterable[Expr], unit: str, where: Place | None) -> N
 
 
 _DIGITS = 15
-"""How many digits the bounds have."""
+"""The number of digits of the bounds."""
 
 
 def _bounds(aggregate: Aggregate | None) -> str:
@@ -103,5 +103,5 @@ def _text(text: str) -> Literal:
 
 
 def _json(number: Expr) -> Expr:
-    """A number as JSON has it; null where there is none."""
+    """A number as JSON, with `null` for NULL."""
     return Call("coalesce", (Cast(number, Kind.TEXT), _text("null")), Kind.TEXT)

@@ -1,4 +1,4 @@
-"""Aggregates that are refused, as lists or as decided by one row: what to write instead."""
+"""Refused aggregates (lists, and tests that one row decides), with hints at replacements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpdb.sql.syntax.trees import place, written_name
 NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
 """The aggregates whose names sqlglot does not know."""
 _LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
-"""The aggregates known to sqlglot that give a list."""
+"""The aggregates known to sqlglot that return a list."""
 _DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
 
 
@@ -48,7 +48,7 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
 
 
 def _decided_by_one(node: exp.Expr, name: str, text: str) -> Unsupported:
-    """The error for whether any row, or every one, meets a condition."""
+    """The error for EVERY, BOOL_AND and BOOL_OR."""
     condition = "x" if isinstance(node, exp.LogicalOr) else "NOT x"
     return Unsupported(
         f"{name} is not supported: one row can decide it",
@@ -58,7 +58,7 @@ def _decided_by_one(node: exp.Expr, name: str, text: str) -> Unsupported:
 
 
 def _is_refused(node: exp.Expr) -> bool:
-    """Whether an aggregate gives a list where one cannot be, or may be decided by one row."""
+    """Whether an aggregate returns a list, or may be decided by one row."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).upper() in NAMES
     return isinstance(node, (*_LISTS, *_DECIDED_BY_ONE))
@@ -72,6 +72,6 @@ def _column(argument: exp.Expr | None) -> str:
 
 
 def _number(node: exp.Expr | None) -> str | None:
-    """The number that is written there, if it is one."""
+    """The node's text if it is a number literal, else None."""
     number = isinstance(node, exp.Literal) and not node.args.get("is_string")
     return str(node.this) if number and node is not None else None

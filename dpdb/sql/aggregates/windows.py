@@ -1,4 +1,4 @@
-"""Window functions over the rows of an answer, which are noisy: what they read is public."""
+"""Window functions over the noisy rows of an answer, which are public."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ NAMES = [
 """The functions that take OVER."""
 MAX_WINDOWS = 50
 MAX_DISTANCE = 100_000
-"""The most rows that a frame reaches, and that LAG and LEAD look back or ahead."""
+"""The most rows that a frame, LAG or LEAD reaches back or ahead."""
 
 
 def window(node: exp.Window, inside: ExpressionBinder, windows: list[Window]) -> Slot:
-    """The slot of a window function, one of those `found`; `inside` binds what is in it."""
+    """The slot of a window function in `windows`; `inside` binds its arguments."""
     text = inside.text
     only(node, text, "this", "partition_by", "order", "spec", "over")
     partition = tuple(inside.expression(part) for part in node.args.get("partition_by") or ())
@@ -124,7 +124,7 @@ def _aggregate(node: exp.Expr, inside: ExpressionBinder) -> tuple[str, tuple[Exp
 def _neighbour(
     node: exp.Lag | exp.Lead, inside: ExpressionBinder
 ) -> tuple[str, tuple[Expr, ...], Kind]:
-    """LAG or LEAD with its distance, 1 where none is written, and its default, NULL."""
+    """LAG or LEAD with its default, NULL unless written, and its distance, 1 unless written."""
     only(node, inside.text, "this", "offset", "default")
     value, distance, default = node.this, node.args.get("offset"), node.args.get("default")
     here = inside.expression(value)
@@ -136,7 +136,7 @@ def _neighbour(
 
 
 def _whole(node: exp.Expr, inside: ExpressionBinder, least: int = 0) -> Literal:
-    """A whole number that is written as a constant."""
+    """A constant whole number."""
     value = inside.expression(node)
     number = value.value if isinstance(value, Literal) else None
     if type(number) is int and least <= number <= MAX_DISTANCE:
@@ -147,7 +147,7 @@ def _whole(node: exp.Expr, inside: ExpressionBinder, least: int = 0) -> Literal:
 
 
 def _frame(spec: exp.Expr | None, inside: ExpressionBinder) -> WindowFrame | None:
-    """The frame that ROWS BETWEEN … AND … writes; None for the one that is usual."""
+    """The frame of ROWS BETWEEN … AND …; None for the usual frame."""
     if spec is None:
         return None
     only(spec, inside.text, "kind", "start", "start_side", "end", "end_side")
@@ -187,7 +187,7 @@ def _frame_end(
 
 
 def name_windows(tree: exp.Select, text: str) -> None:
-    """Write out in their place the windows of a SELECT that its WINDOW clause names."""
+    """Replace each name of the WINDOW clause by its definition."""
     clause = tree.args.get("windows") or []
     named = {each.this.name.casefold(): each for each in clause}
     tree.set("windows", None)

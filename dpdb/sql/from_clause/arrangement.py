@@ -1,7 +1,7 @@
-"""The order in which tables are joined, and the equalities by which they are.
+"""The order in which tables are joined, and the equalities they are joined by.
 
 Conditions of inner joins and those of WHERE mean the same, and so does the order of inner joins.
-They are arranged in one way, so that queries of one meaning are one query.
+Both are put in a canonical order, so that queries with one meaning are one query.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from dpdb.sql.scopes.views import TableInJoin
 def joined(
     parts: Sequence[TableInJoin], where: Expr | None, policy: Policy, facts: Facts
 ) -> tuple[Joined, Expr | None]:
-    """The relation of these parts under WHERE, and what is left of the condition."""
+    """The relation of these parts under WHERE, and the conditions that no join has taken over."""
     inner = (part.condition for part in parts if part.kind is JoinKind.INNER)
     arrangement = _Arrangement(policy, facts, list(conjuncts(conjunction(where, *inner))))
     for kind, together in groupby(parts, lambda part: part.kind):
@@ -80,7 +80,7 @@ def _as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
 def with_lookups(
     source: Source, lookups: Sequence[Lookup | Attached], policy: Policy, facts: Facts
 ) -> Source:
-    """What a SELECT reads, with the columns that EXISTS, IN and correlated subqueries make."""
+    """The source of a SELECT with a column for each EXISTS, IN and correlated subquery."""
     if not lookups:
         return source
     relation: Relation = Scan(source) if isinstance(source, Table) else source.relation
@@ -97,7 +97,7 @@ def with_lookups(
 
 @dataclass
 class _Arrangement:
-    """What is joined so far."""
+    """The tables joined so far, and the conditions left to join by."""
 
     policy: Policy
     facts: Facts
@@ -105,14 +105,14 @@ class _Arrangement:
     """The conjuncts of WHERE that no join has taken over."""
     relation: Relation | None = None
     parts: list[TableInJoin] = field(default_factory=list)
-    """The parts that are joined so far."""
+    """The parts joined so far."""
     unmatched: str | None = None
-    """The public table of which rows without a match are left out."""
+    """The public table whose rows without a match are left out."""
     done: set[str] = field(default_factory=set)
-    """The names of the columns that are joined so far."""
+    """The names of the columns of the tables joined so far."""
 
     def add_inner(self, parts: list[TableInJoin]) -> None:
-        """Join tables that are in any order: each with one that it is linked to, if there is."""
+        """Join tables of any order, each next to a table that an equality links it to, if any."""
         left = sorted(parts, key=lambda part: (part.scan.table.public, part.scan.leaf))
         if self.relation is None:
             self._begin(left.pop(0))
@@ -125,7 +125,7 @@ class _Arrangement:
             self._join(part, tuple(on), None)
 
     def add_outer(self, part: TableInJoin) -> None:
-        """Join a table of which rows, or with which others, may find no match."""
+        """Join a table by LEFT or FULL JOIN."""
         conditions = list(conjuncts(part.condition))
         self._check_known(part, conditions)
         on = self._equalities(conditions, part.scan)
@@ -143,9 +143,9 @@ class _Arrangement:
         self._join(part, tuple(on), conjunction(*rest))
 
     def _check_known(self, part: TableInJoin, conditions: Iterable[Expr]) -> None:
-        """Refuse what is looked up for the rows of a join that keeps rows without a match.
+        """Refuse EXISTS, IN and correlated subqueries in the ON of a LEFT or FULL JOIN.
 
-        A lookup is a column of the rows that a SELECT reads, which are there after all joins.
+        A lookup is a column of the rows after all joins.
         """
         known = self.done | _names(part.scan)
         if not all(columns_of(each).keys() <= known for each in conditions):
@@ -156,12 +156,12 @@ class _Arrangement:
             )
 
     def _begins_with_public(self, part: TableInJoin) -> bool:
-        """Whether a private table is joined to one public table, of which it leaves no row out."""
+        """Whether the join is `public LEFT JOIN private`, its first one."""
         public = isinstance(self.relation, Scan) and self.relation.table.public
         return public and part.kind is JoinKind.LEFT and not part.scan.table.public
 
     def _turn(self, part: TableInJoin, on: list[Equality], conditions: list[Expr]) -> None:
-        """Join a public table with the private rows that match it, and remember what is missing."""
+        """Join a public table with the private rows that match it, and note its unmatched rows."""
         (public,) = self.parts
         self.unmatched = public.alias
         rest = conjunction(*(each for each in conditions if not _is_among(each, on)))
@@ -183,12 +183,12 @@ class _Arrangement:
         self.done |= _names(part.scan)
 
     def _links(self, part: TableInJoin) -> bool:
-        """Whether a table is to be joined next: by what says whose rows are, or to a public one."""
+        """Whether a table may be joined next: by the unit's column; a public one by any equality."""
         on = self._equalities(self.conditions, part.scan)
         return bool(on) if part.scan.table.public else self._of_one_unit(part, on)
 
     def _equalities(self, conditions: Iterable[Expr], scan: Scan) -> list[Equality]:
-        """What the conditions say is equal in a scan and in what is joined so far."""
+        """The equalities of the conditions between a scan and the tables joined so far."""
         names = _names(scan)
         equalities: dict[Equality, None] = {}
         for condition in conditions:
@@ -205,13 +205,13 @@ class _Arrangement:
         return shape(self.relation, self.policy, self.facts)
 
     def _of_one_unit(self, part: TableInJoin, on: Iterable[Equality]) -> bool:
-        """Whether an equality says that two rows are of one unit."""
+        """Whether an equality implies that both rows are of one unit."""
         left, right = self._shape, shape(part.scan, self.policy, self.facts)
         named = ((left.named_by(one), right.named_by(other)) for one, other in on)
         return any(one is not None and one == other for one, other in named)
 
     def _check_units(self, part: TableInJoin, on: list[Equality]) -> None:
-        """Refuse a join that would make a row of several units' rows."""
+        """Refuse a join that would make one row from rows of several units."""
         left, unit = self._shape, self.policy.unit
         if part.scan.table.public:
             if part.kind is JoinKind.FULL and left.owner is not Owner.PUBLIC:
@@ -244,7 +244,7 @@ class _Arrangement:
         )
 
     def _missing_equality(self, part: TableInJoin) -> str:
-        """The equality that would make rows those of one unit, if there is one."""
+        """A hint at the equality that would join rows of one unit, if there is one."""
         pairs = [
             (name, f"{each.alias}.{one.name} = {part.alias}.{other.name}")
             for each in self.parts
@@ -260,12 +260,12 @@ class _Arrangement:
 
 
 def _names(scan: Scan) -> set[str]:
-    """The names of all that is known of a scan's rows."""
+    """The names of a scan's columns, with that of its presence."""
     return {scan.presence.name, *(scan.name(column) for column in scan.table.columns)}
 
 
 def _equal_for_sure(condition: Expr) -> Iterator[Compare]:
-    """The equalities that hold where a condition does: of an OR those of all its branches."""
+    """The equalities that a condition implies; of an OR those that all its branches have."""
     match condition:
         case Compare(operator="="):
             yield condition
@@ -278,7 +278,7 @@ def _equal_for_sure(condition: Expr) -> Iterator[Compare]:
 
 
 def _is_among(condition: Expr, on: Iterable[Equality]) -> bool:
-    """Whether a condition is one of the equalities of a join, and so needs no more checking."""
+    """Whether a condition is one of the equalities of a join."""
     if not (isinstance(condition, Compare) and condition.operator == "="):
         return False
     sides = condition.left, condition.right

@@ -39,7 +39,7 @@ MAX_CELLS = 200_000
 
 
 def as_answer(view: View) -> View:
-    """The rows of public tables as if a SELECT had asked for them; any other view as it is."""
+    """A view of public tables as an answer that has its rows; any other view as it is."""
     if view.derived is not None or not view.table.public or view.subqueries:
         return view
     outputs = tuple(Output(name, expression) for name, expression in view.columns)
@@ -47,7 +47,7 @@ def as_answer(view: View) -> View:
 
 
 def with_exact_rows(derived: Derived, facts: Facts) -> Derived:
-    """The derived table with the rows of public tables in it, where others are read, too."""
+    """The derived table with the exact rows of its public queries, if it reads others, too."""
     queries = list(released(derived))
     mixed = not all(query.public for query in queries)
 
@@ -86,7 +86,7 @@ def _values(query: Query, facts: Facts) -> Values | None:
 def public_list(
     operand: Expr, bound: Query | Derived | View, facts: Facts, where: Place | None
 ) -> Expr | None:
-    """IN over groups of public rows, as a list of constants; None where others are read."""
+    """IN over a public SELECT as a list of constants; None if the SELECT is not public."""
     if isinstance(bound, View):
         return None
     query = as_query(bound, facts)
@@ -103,12 +103,12 @@ def public_list(
 
 
 def as_query(bound: Query | Derived, facts: Facts) -> Query:
-    """What a SELECT is bound to, as a query of its own."""
+    """A bound SELECT as a query."""
     return bound if isinstance(bound, Query) else derived_query(with_exact_rows(bound, facts))
 
 
 def known_value(bound: Query | Derived | View, facts: Facts) -> Literal | None:
-    """The value of a subquery that reads public tables alone; None where it reads others."""
+    """The value of a subquery of public tables; None if it reads a private table."""
     if isinstance(bound, View):
         return None
     query = as_query(bound, facts)

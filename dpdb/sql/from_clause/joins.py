@@ -30,13 +30,13 @@ from dpdb.sql.scopes.views import Scope, SubqueryBinder, TableInJoin, View, View
 from dpdb.sql.syntax.trees import only, place, substituted
 
 JoinedScan = tuple[Scan, JoinKind, Expr | None]
-"""A table, how it is joined with those before it, and on which condition."""
+"""A table, the kind of its join with the tables before it, and the condition of the join."""
 
 
 def is_taken_apart(source: Joined, *, first: bool) -> bool:
     """Whether the tables can be joined one by one.
 
-    Those of inner joins can wherever they stand, and others where nothing stands before them.
+    Inner joins can anywhere in FROM, LEFT JOINs only at its beginning.
     """
     relation: Relation = source.relation
     kinds = []
@@ -50,7 +50,7 @@ def is_taken_apart(source: Joined, *, first: bool) -> bool:
 def taken_apart(
     view: View, leaves: dict[str, str], subqueries: int
 ) -> tuple[View, list[JoinedScan]]:
-    """A view of joined tables by other names of its leaves, and its tables.
+    """A view of joined tables with its leaves renamed, and its tables.
 
     Its subqueries come after so many.
     """
@@ -96,14 +96,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class FromItem:
-    """One of several tables, views or SELECTs in FROM."""
+    """A table, view or SELECT in FROM, among several."""
 
     node: exp.Expr
     view: View
     names: frozenset[str]
     """The names that may qualify its columns."""
     join: exp.Join | None = None
-    """How it is joined with what stands before it; None for the first."""
+    """The join with the items before it; None for the first item."""
 
     @property
     def kind(self) -> JoinKind:
@@ -112,7 +112,7 @@ class FromItem:
 
 
 def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
-    """The scope of a SELECT that joins several tables, with the parts that are to be joined."""
+    """The scope of a SELECT that joins several tables, and the parts to be joined."""
     for item in items:
         _check(item, binder)
     items = turned(items, binder)
@@ -140,7 +140,7 @@ def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
 
 
 def check_words(item: FromItem, binder: SubqueryBinder) -> None:
-    """Refuse what is no join on a condition."""
+    """Refuse NATURAL joins, and joins without a condition."""
     where = place(item.node, binder.text)
     if item.join is not None:
         if item.join.method == "NATURAL":
@@ -167,7 +167,7 @@ def _pieces(
     *,
     outer: bool,
 ) -> tuple[View, list[JoinedScan]]:
-    """The view of an item, and its tables: several where it is a join itself."""
+    """The view of an item, and its tables: several if the item is itself a join."""
     taken, table = {part.scan.leaf for part in before}, item.view.table
     if isinstance(table, Table):
         scan = Scan(table, new_leaf(table, taken))
@@ -188,7 +188,7 @@ def _pieces(
 def _parts(
     item: FromItem, pieces: list[JoinedScan], condition: Expr | None, binder: SubqueryBinder
 ) -> Iterator[TableInJoin]:
-    """The parts of an item; its condition is that of its first table, too."""
+    """The parts of an item, the item's condition on its first table."""
     where = place(item.node, binder.text)
     for number, (scan, kind, own) in enumerate(pieces):
         alias = (len(pieces) == 1 and item.node.alias_or_name) or str(scan)
@@ -196,7 +196,7 @@ def _parts(
 
 
 def _check(item: FromItem, binder: SubqueryBinder) -> None:
-    """Refuse what is no join of tables on a condition."""
+    """Refuse joins that `check_words` refuses, and joins of answers with private tables."""
     check_words(item, binder)
     where = place(item.node, binder.text)
     if item.view.derived is not None:
@@ -209,7 +209,7 @@ def _check(item: FromItem, binder: SubqueryBinder) -> None:
 
 
 def turned(items: Sequence[FromItem], binder: SubqueryBinder) -> Sequence[FromItem]:
-    """The tables of FROM, those of a RIGHT JOIN exchanged."""
+    """The tables of FROM, with the sides of a RIGHT JOIN exchanged."""
     right = [item for item in items if item.join is not None and item.join.side == "RIGHT"]
     full = [item for item in items if item.kind is JoinKind.FULL]
     if len(items) > 2 and (right or (full and full != [items[1]])):
@@ -227,9 +227,9 @@ def turned(items: Sequence[FromItem], binder: SubqueryBinder) -> Sequence[FromIt
 
 
 def new_leaf(table: Table, taken: set[str]) -> str:
-    """What the columns of a scan are told apart by: the table's name, and a number if need be.
+    """The prefix of a scan's columns: the table's name, with a number if that is taken.
 
-    There is no `.` in it, so that the column of one scan is never taken for that of another.
+    The prefix has no `.`, so that columns of two scans never have the same name.
     """
     match table:
         case PerUnit():
@@ -265,7 +265,7 @@ def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
         moved = substituted(expression, new)
         if not outer or isinstance(moved, ColumnRef):
             return moved
-        # Without a match the whole expression is NULL, and not what it makes of NULLs.
+        # Without a match the whole expression is NULL, even if it would turn NULLs into a value.
         nothing = Literal(None, moved.kind)
         return Case(((ColumnRef(scan.presence), moved),), nothing, moved.kind)
 
@@ -306,7 +306,7 @@ def names_of_using(item: FromItem) -> list[exp.Identifier]:
 def only_column(
     name: exp.Identifier, columns: ViewColumns, item: FromItem, binder: SubqueryBinder
 ) -> Expr:
-    """The one column of that name that each side of a join with USING has."""
+    """The column of a name in USING on one side of the join."""
     match called(name.name, columns):
         case [column]:
             return column
@@ -318,7 +318,7 @@ def only_column(
 
 
 def merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
-    """The scope in which the two columns of USING are one: what either has that is not NULL."""
+    """The scope with the two columns of USING as one: the value of either that is not NULL."""
     left, right = pair
     whole = call("coalesce", [left, right], None) if kind is JoinKind.FULL else left
 

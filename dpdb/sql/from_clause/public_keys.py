@@ -1,4 +1,4 @@
-"""Group keys of public tables, without those that no row can have.
+"""Group keys of public tables, without values that no row can have.
 
 `WHERE regions.landscape = 'coast' GROUP BY regions.name` can have rows for the names of coasts
 alone, which everybody may know. The condition that the key is one of these changes no answer, as
@@ -46,7 +46,7 @@ ValueRows = tuple[tuple[Value, ...], ...]
 
 
 def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
-    """The query under the conditions that its keys of public tables are values that they have."""
+    """The query, with its keys of public tables limited to values that occur there."""
     source = query.table
     if not isinstance(source, Joined) or source.public:
         return query
@@ -57,7 +57,7 @@ def with_public_keys(query: Query, policy: Policy, facts: Facts) -> Query:
 
 
 def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) -> Expr | None:
-    """The condition on groups that public rows have their keys together; None without any.
+    """The condition that a group's public keys occur together in a public row; None without any.
 
     Keys that are found in the data are left out, as only they can be NULL in a group.
     """
@@ -88,7 +88,7 @@ def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) ->
 def _matched(relation: Relation, keys: tuple[Expr, ...]) -> Relation:
     """The relation with only those rows whose keys, columns of public tables, are not NULL.
 
-    Where a LEFT JOIN finds no row, the columns of its right side are NULL.
+    If a LEFT JOIN finds no row, the columns of its right side are NULL.
     """
     match relation:
         case Join(left=left, right=right, kind=kind):
@@ -115,7 +115,7 @@ def _row_of(keys: Mapping[Slot, Expr], rows: ValueRows) -> Expr | None:
 def _listed(
     key: Expr, relation: Relation, where: Expr | None, policy: Policy, facts: Facts
 ) -> InList | None:
-    """The condition that a key is one of the values that public rows have; None without any."""
+    """The condition that a key is one of its values in public rows; None without any."""
     equalities = list(_equalities(relation))
     equal = [a if b == key else b for a, b in equalities if key in (a, b)]
     public = [scan for scan in certain_scans(relation) if scan.table.public]
@@ -132,7 +132,7 @@ def _listed(
 
 
 def _own(conditions: Iterable[Expr], scans: Sequence[Scan]) -> list[Expr]:
-    """The conditions that read public tables, and nothing else."""
+    """The conditions that read these public tables and nothing else."""
     return [each for each in conditions if _reads(each, scans) and not slots(each, "subquery")]
 
 
@@ -156,7 +156,7 @@ def _rows(
     try:
         source, rest = joined(parts, conjunction(*conditions), policy, facts)
         rows = facts.rows(PublicRows(source, outputs, (), where=rest))
-    except StatementError:  # There are too many rows to look at.
+    except StatementError:  # too many rows to look at
         return ()
     known = {
         tuple(value for value in row if value is not None) for row in rows or () if None not in row
@@ -165,7 +165,7 @@ def _rows(
 
 
 def _equalities(relation: Relation) -> Iterator[Equality]:
-    """What is equal in all rows of a relation."""
+    """The equalities that hold in all rows of a relation."""
     match relation:
         case Join(kind=kind, left=left, on=on):
             yield from _equalities(left)
@@ -177,7 +177,7 @@ def _equalities(relation: Relation) -> Iterator[Equality]:
 def _together(
     key: Expr, public: Sequence[Scan], equalities: Sequence[Equality]
 ) -> tuple[Scan, ...]:
-    """The public tables that a key reads, with those that they are joined with; none if private."""
+    """The public tables that a key reads, and those joined with them; none for a private key."""
     tables = [scan for scan in public if _reads(key, [scan])]
     if not tables or slots(key, "subquery"):
         return ()

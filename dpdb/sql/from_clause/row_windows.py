@@ -36,7 +36,7 @@ WINDOWED = (
     f"{ROW_BY_ROW}: a window would look at other rows",
     "PARTITION BY a column that names a unit, or aggregate in the outer SELECT, with GROUP BY",
 )
-"""The message and the hint where a window is over more than the rows of a unit."""
+"""The message and the hint for a window over more than the rows of a unit."""
 
 
 class WindowedExpressions(RowExpressions):
@@ -45,7 +45,7 @@ class WindowedExpressions(RowExpressions):
     def __init__(self, binder: SubqueryBinder, scope: Scope):
         super().__init__(binder, scope)
         self.windows: list[Window] = []
-        """The different windows read so far, as they are worked out."""
+        """The different windows read so far, as engines compute them."""
         self._written: list[Window] = []
         self._aliases: dict[str, Expr] = {}
 
@@ -107,7 +107,7 @@ def windowed_view(
     binder: SelectBinder,
     where: Place | None,
 ) -> View:
-    """The view, of which columns have windows in them, as one of a table that has their values."""
+    """The view over a made table that has a column for each window."""
     _check(view, windows, binder, where)
     check_rows(view.table, where)
     parts = [*(each for _, each in view.columns), *([] if qualify is None else [qualify])]
@@ -133,7 +133,7 @@ def windowed_view(
 def _check(
     view: View, windows: Sequence[Window], binder: SelectBinder, where: Place | None
 ) -> None:
-    """Refuse windows that would look at the rows of several units."""
+    """Refuse windows that would read the rows of several units."""
     source, names = view.table, names_in(view.table, binder.policy)
     for each in windows:
         naming = (p for p in each.partition if isinstance(p, ColumnRef))
@@ -149,7 +149,7 @@ def _check(
 
 
 def _over(each: Window, held: Mapping[Expr, ColumnRef]) -> Window:
-    """The window over the columns that hold what it reads."""
+    """The window over the columns `held` of the made table."""
 
     def new(leaf: Slot | ColumnRef) -> Expr:
         return leaf if isinstance(leaf, Slot) else held[leaf]

@@ -87,18 +87,18 @@ def _after(view: View, left: Derived) -> View:
 
 
 SCHEMAS = ("main", "public")
-"""What a table's name may be qualified with: DuckDB's and PostgreSQL's default."""
+"""Schemas that may qualify a table's name: the defaults of DuckDB and PostgreSQL."""
 
 _CUT = (
     f"{ROW_BY_ROW}: LIMIT would choose among the rows of all",
     "leave ORDER BY and LIMIT to the outer SELECT",
 )
 _REFUSED = {"limit": _CUT, "offset": _CUT, "windows": WINDOWED}
-"""For each clause that is not row by row the message and the hint."""
+"""Clauses that do not work row by row, each with the message and the hint of its refusal."""
 
 
 def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
-    """The tables that WITH names for a SELECT, in addition to those that are named around it."""
+    """The tables of a SELECT's WITH, besides those of the SELECTs around it."""
     clause, views = tree.args.get("with_"), dict(binder.views)
     if clause is None:
         return views
@@ -123,7 +123,7 @@ def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
 
 
 def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
-    """What FROM names: a table, a view or a SELECT, or several that are joined."""
+    """The scope of FROM: a table, a view, a SELECT, or a join of several."""
     source = tree.args.get("from_")
     if source is None:
         raise Unsupported("a query reads FROM a table", place=place(tree, binder.text))
@@ -143,7 +143,7 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
 def source_of(
     tree: exp.Select, scope: Scope, rows: RowExpressions, binder: SelectBinder
 ) -> tuple[Source, Expr | None]:
-    """What a SELECT reads, and under which condition: that of its view, and its own."""
+    """The source of a SELECT, and its condition: that of its view, and its own WHERE."""
     condition = conjunction(scope.condition(scope.view.where), condition_in(tree, "where", rows))
     if not scope.parts:
         return scope.view.table, condition
@@ -180,7 +180,7 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
 
 
 def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]:
-    """The view or table of that name, and the names that it may be called by."""
+    """The view or table that a node names, and the names that may qualify its columns."""
     schema, name = node.args.get("db"), node.name.casefold()
     if schema is None and name in binder.views:
         return binder.views[name], frozenset({name})
@@ -248,7 +248,7 @@ def row_view(tree: exp.Select, inner: Scope, binder: SelectBinder) -> View:
 
 
 def _check_different(view: View, binder: SelectBinder, where: Place | None) -> None:
-    """Refuse DISTINCT, unless the rows are public and known to differ: it changes nothing then."""
+    """Refuse DISTINCT, unless the rows are public and known to differ."""
     outputs = tuple(Output(name, expression) for name, expression in view.columns)
     rows = None
     if view.table.public and not view.subqueries:
@@ -262,7 +262,7 @@ def _check_different(view: View, binder: SelectBinder, where: Place | None) -> N
 
 
 def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[tuple[str, Expr]]:
-    """The names and expressions of a SELECT list; one without AS that is no column has no name."""
+    """The names and expressions of a SELECT list; an expression without AS has no name."""
     for item in tree.expressions:
         starred = item.this if isinstance(item, exp.Column) else item
         match item:
@@ -281,7 +281,7 @@ def _columns(tree: exp.Select, rows: RowExpressions, inner: Scope) -> Iterator[t
 def _check_order(
     tree: exp.Select, rows: RowExpressions, binder: SelectBinder, names: set[str]
 ) -> None:
-    """Bind an ORDER BY, which without LIMIT says nothing: the rows of a table have no order."""
+    """Bind an ORDER BY to check it: without LIMIT it changes nothing."""
     order = tree.args.get("order")
     if order is None:
         return

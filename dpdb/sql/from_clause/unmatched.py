@@ -1,6 +1,6 @@
-"""Public rows that a LEFT JOIN keeps without a match: they are counted by nothing, or refused.
+"""Public rows that a LEFT JOIN keeps without a match: no aggregate may count them.
 
-Which of them are without a match depends on all units. So they are left out, and that must not
+All units together decide which rows have no match. So they are left out, and that must not
 change an answer: a group of public keys is shown anyway, and an aggregate ignores the NULLs that
 stand for a missing private row, whatever WHERE says of them.
 """
@@ -17,7 +17,7 @@ from dpdb.plan.relations.relations import Joined, Source, scans
 
 
 def refusal_of_unmatched(public: str, unit: str, where: Place | None) -> Unsupported:
-    """The error for rows of a public table that would be there for want of a match."""
+    """The error for rows of a public table that are kept without a match."""
     return Unsupported(
         f"a row of {public} without a match would tell that no {unit} has one",
         hint="use JOIN, or COUNT of a private column: groups are shown even if nobody is in them",
@@ -28,7 +28,7 @@ def refusal_of_unmatched(public: str, unit: str, where: Place | None) -> Unsuppo
 def check_ignored(query: Query, where: Place | None, *, only_units: bool) -> None:
     """Refuse a query that would count public rows without a match.
 
-    One that counts `only_units` says itself that rows of no unit count for nothing.
+    A query that counts `only_units` asks itself that rows without a unit do not count.
     """
     source = query.table
     if not isinstance(source, Joined) or source.unmatched is None:
@@ -55,7 +55,7 @@ def check_matched(source: Source, where: Place | None) -> None:
 
 
 def _is_null_without(expression: Expr, private: Iterable[str]) -> bool:
-    """Whether it is NULL where the private row is missing."""
+    """Whether an expression is NULL if the private row is missing."""
     match expression:
         case ColumnRef(column=SingleValue(argument=argument)):
             return argument is not None and _is_null_without(argument, private)

@@ -1,4 +1,4 @@
-"""What a subquery has in common with the rows around it: their columns, and whose both are."""
+"""Correlated subqueries: columns shared with the SELECT around, and equalities of units."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Correlated(Scope):
     outer: Scope | None = None
 
     def column(self, node: exp.Column) -> Expr:
-        """The column that is named here, or else in the SELECT around."""
+        """The column of that name here, or else in the SELECT around."""
         assert self.outer is not None
         qualifier = node.args.get("table")
         here = self.has(node.name) if qualifier is None else qualifier.name.casefold() in self.names
@@ -44,13 +44,13 @@ def is_correlated(tree: exp.Select, inner: Scope, outer: Scope) -> bool:
 
 
 def is_of(node: exp.Column, scope: Scope) -> bool:
-    """Whether a column is called as one of the scope's."""
+    """Whether the scope has a column of that name."""
     qualifier = node.args.get("table")
     return scope.has(node.name) if qualifier is None else qualifier.name.casefold() in scope.names
 
 
 def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> bool:
-    """Whether the equality of a row around with one of a scan says that they are of one unit."""
+    """Whether the equality of a row around with a scan's row implies that both are of one unit."""
     around: dict[str, Name] = {}
     for each in scans_of(outer):
         around |= names_of(each, policy)
@@ -62,9 +62,9 @@ def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> 
 
 
 def taken_names(outer: Scope) -> set[str]:
-    """The names that no new leaf may have: of leaves, and first parts of the names of columns.
+    """The names that no new leaf may have: those of leaves, and prefixes of columns.
 
-    They are those of all columns, as a condition can read one that no SELECT list has.
+    All columns count, as a condition can read one that no SELECT list has.
     """
     leaves = list(scans_of(outer))
     names = {scan.name(column) for scan in leaves for column in scan.table.columns}
@@ -81,7 +81,7 @@ def scans_of(scope: Scope) -> Iterable[Scan]:
 
 
 def certain_scans_of(scope: Scope) -> Iterable[Scan]:
-    """The tables of which every row that a SELECT reads has a row."""
+    """The tables that every row of the SELECT's source has a row of."""
     if not scope.parts:
         table = scope.view.table
         return [Scan(table)] if isinstance(table, Table) else list(certain_scans(table.relation))
@@ -96,7 +96,7 @@ def certain_scans_of(scope: Scope) -> Iterable[Scan]:
 
 
 def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:
-    """The equalities of a row with one that is looked up, and what else is asked."""
+    """The equalities between a row and one that is looked up, and the rest of the condition."""
     on, rest = [], []
     for each in conjuncts(condition):
         equality = _equality(each, scan)
@@ -117,5 +117,5 @@ def _equality(condition: Expr, scan: Scan) -> Equality | None:
 
 
 def reads(expression: Expr, scan: Scan) -> set[bool]:
-    """Whether the columns that an expression reads are the scan's, or not."""
+    """{True} for an expression of the scan's columns, {False} for one of others, or both."""
     return {name.startswith(f"{scan.leaf}.") for name in columns_of(expression)}

@@ -29,7 +29,7 @@ Groupings = Sequence[tuple[int, ...]]
 
 
 def grouping_sets(group: exp.Group, text: str) -> tuple[Nodes, ...]:
-    """The keys of each level, the finest first; one level where GROUP BY lists keys alone."""
+    """The keys of each level, the finest first; a plain GROUP BY has one level."""
     only(group, text, "expressions", "rollup", "cube")
     sets: list[list[Nodes]] = [_sets(each, text) for each in group.expressions]
     for name, of in (("rollup", _prefixes), ("cube", _subsets)):
@@ -43,7 +43,7 @@ def grouping_sets(group: exp.Group, text: str) -> tuple[Nodes, ...]:
 
 
 def _sets(node: exp.Expr, text: str) -> list[Nodes]:
-    """The sets of keys that one term of GROUP BY stands for."""
+    """The sets of keys that a term of GROUP BY stands for."""
     match node:
         case exp.Rollup() | exp.Cube() | exp.GroupingSets():
             only(node, text, "expressions")
@@ -58,12 +58,12 @@ def _sets(node: exp.Expr, text: str) -> list[Nodes]:
 
 
 def _prefixes(terms: Sequence[exp.Expr]) -> list[Nodes]:
-    """The first terms, from all of them down to none."""
+    """The prefixes of the terms, from all terms down to none."""
     return [_joined(terms[:end]) for end in range(len(terms), -1, -1)]
 
 
 def _subsets(terms: Sequence[exp.Expr]) -> list[Nodes]:
-    """All sets of terms, the largest first; no more than are too many."""
+    """All sets of terms, the largest first; a list that is too long if there are too many."""
     if 2 ** len(terms) > MAX_LEVELS:
         return [()] * (MAX_LEVELS + 1)
     sizes = range(len(terms), -1, -1)
@@ -75,7 +75,7 @@ def _joined(terms: Sequence[exp.Expr]) -> Nodes:
 
 
 def _members(node: exp.Expr) -> Nodes:
-    """The keys of a term: of (a, b) both, which come and go together."""
+    """The keys of a term: both of (a, b)."""
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node,)
@@ -88,7 +88,7 @@ def by_levels(query: Query, levels: Sequence[tuple[Expr, ...]], groupings: Group
 
 
 def _at(query: Query, level: Level, groupings: Groupings) -> Query:
-    """One level: keys that it does not group by are NULL."""
+    """The query at a level of grouping, with NULL for the other keys."""
 
     def at(expression: Expr) -> Expr:
         match expression:
@@ -109,12 +109,12 @@ def _at(query: Query, level: Level, groupings: Groupings) -> Query:
 
 
 def _grouping(arguments: tuple[int, ...], level: Level) -> int:
-    """GROUPING: a bit for each argument, 1 where the level does not group by it."""
+    """GROUPING: a bit for each argument, 1 if the level does not group by it."""
     return sum(2**place for place, key in enumerate(reversed(arguments)) if key not in level)
 
 
 def levels(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[tuple[Expr, ...], ...]:
-    """The keys of each level, each once; one level where there are no subtotals."""
+    """The different keys of each level; without subtotals there is one level."""
     group = tree.args.get("group")
     if group is None:
         return ((),)
@@ -129,7 +129,7 @@ def levels(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[tuple[
 
 
 def _every_key(tree: exp.Select, rows: RowExpressions) -> tuple[Expr, ...]:
-    """The keys of GROUP BY ALL: what the SELECT list has without aggregates, but for constants."""
+    """The keys of GROUP BY ALL: the items of the SELECT list without aggregates and constants."""
     check_number(tree.expressions, "keys", rows.text)
     plain = [item for item in tree.expressions if not has_aggregate(item)]
     keys = [rows.expression(item.this if isinstance(item, exp.Alias) else item) for item in plain]
@@ -137,7 +137,7 @@ def _every_key(tree: exp.Select, rows: RowExpressions) -> tuple[Expr, ...]:
 
 
 def _key(node: exp.Expr, tree: exp.Select, scope: Scope, rows: RowExpressions) -> Expr:
-    """One key of GROUP BY."""
+    """A key of GROUP BY."""
     chosen, items = node.unnest(), tree.expressions
     at = position(chosen, len(items), rows.text)
     if at is not None:
@@ -154,7 +154,7 @@ def _key(node: exp.Expr, tree: exp.Select, scope: Scope, rows: RowExpressions) -
 
 
 def position(node: exp.Expr, columns: int, text: str) -> int | None:
-    """The index of the column that a position stands for; None if the node is none."""
+    """The index of the column that a position such as `2` names; None if the node is no number."""
     if not (isinstance(node, exp.Literal) and not node.args.get("is_string")):
         return None
     number = str(node.this)
@@ -184,9 +184,9 @@ def check_number(items: list[exp.Expr], what: str, text: str) -> None:
 
 
 def distinct_keys(tree: exp.Select, rows: RowExpressions) -> tuple[Expr, ...]:
-    """The keys of a SELECT DISTINCT without GROUP BY: what it lists, but for constants.
+    """The keys of a SELECT DISTINCT without GROUP BY: its items but for constants.
 
-    With aggregates it has one row, and no keys.
+    A SELECT DISTINCT of aggregates has one row, and no keys.
     """
     distinct = tree.args.get("distinct")
     if distinct is None or any(map(has_aggregate, tree.expressions)):
@@ -196,7 +196,7 @@ def distinct_keys(tree: exp.Select, rows: RowExpressions) -> tuple[Expr, ...]:
 
 
 def check_distinct(tree: exp.Select, keys: Sequence[Expr], outputs: Sequence[Output]) -> None:
-    """Refuse DISTINCT where it would make one row of several groups of a GROUP BY."""
+    """Refuse a DISTINCT that would make one row of several groups of a GROUP BY."""
     listed = {output.expression for output in outputs}
     every = {Slot("key", index, key.kind) for index, key in enumerate(keys)}
     if tree.args.get("distinct") is not None and not every <= listed:

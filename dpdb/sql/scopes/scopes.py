@@ -34,7 +34,7 @@ from dpdb.sql.syntax.trees import only
 
 MAX_OUTPUTS = 200
 INTERVAL_ENDS = ["DP_INTERVAL_LOW", "DP_INTERVAL_HIGH"]
-"""The functions that give the ends of an interval, by Snowflake's names."""
+"""The functions that return the ends of an interval, by Snowflake's names."""
 
 
 class RowExpressions(ExpressionBinder):
@@ -131,20 +131,20 @@ class AnswerExpressions(NamedExpressions):
         return self._key(node)
 
     def _key(self, node: exp.Expr) -> Slot | None:
-        """The slot of an expression by which rows are grouped; None if it is none of them."""
+        """The slot of a computed key of GROUP BY; None for any other expression."""
         computed = [key for key in self.keys if not isinstance(key, ColumnRef)]
         if not computed or isinstance(node, (exp.Literal, exp.Paren)) or _is_of_answer(node):
             return None
         try:
             expression = self.rows.expression(node)
-        except StatementError:  # a name of the answer is in it, and none of a row
+        except StatementError:  # it reads a name of the answer
             return None
         if expression not in computed:
             return None
         return Slot("key", self.keys.index(expression), expression.kind)
 
     def _grouping(self, node: exp.Expr) -> Slot:
-        """GROUPING(a, b): which of these keys a row is not grouped by."""
+        """The slot of GROUPING(a, b), a bit for each of these keys that a row is not grouped by."""
         only(node, self.text, "expressions")
         keys = [self.expression(part) for part in node.expressions]
         named = tuple(key.index for key in keys if isinstance(key, Slot) and key.role == "key")
@@ -169,14 +169,14 @@ class AnswerExpressions(NamedExpressions):
         )
 
     def _report(self, plain: exp.Expr, where: Place | None) -> Expr:
-        """The report of an aggregate, which says how far its noise may be from it."""
+        """BigQuery's JSON report of an aggregate and the bounds of its noise."""
         self._check_noisy("report_format", where)
         value = self._aggregate(plain)
         single = self.aggregates[value.index] if isinstance(value, Slot) else None
         return report(value, single, where)
 
     def _check_noisy(self, asked: str, where: Place | None) -> None:
-        """Refuse what is about noise where an answer is read, which has been drawn before."""
+        """Refuse intervals and reports of noise over an answer, whose noise was drawn before."""
         if self.scope.view.derived is not None:
             raise Unsupported(
                 "what is computed from answers has no intervals",
@@ -210,7 +210,7 @@ class AnswerExpressions(NamedExpressions):
         return Slot("aggregate", self.aggregates.index(call), call.kind)
 
     def starred(self, node: exp.Expr) -> list[Output]:
-        """The columns that * stands for: there are none."""
+        """Refuse `*`."""
         raise Unsupported(
             "SELECT * is not supported",
             hint=hint_for_rows(self.scope.view.table),
@@ -234,14 +234,14 @@ class AnswerExpressions(NamedExpressions):
 
 
 def hint_for_rows(source: Source) -> str:
-    """What can be asked instead of rows."""
+    """A hint at queries to ask instead of rows."""
     if source.public:
         return "GROUP BY shows the different values of a public table, and how often they occur"
     return "single rows are never shown; try SELECT COUNT(*)"
 
 
 def _is_of_answer(node: exp.Expr) -> bool:
-    """Whether an expression has an aggregate or a subquery in it, as no key has."""
+    """Whether an expression contains an aggregate or a subquery, as no key does."""
     return any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk())
 
 
@@ -263,13 +263,13 @@ class NoisyRowExpressions(NamedExpressions, RowExpressions):
         return super().leaf(node)
 
     def starred(self, node: exp.Expr) -> list[Output]:
-        """The columns that * stands for."""
+        """The columns of `*` or `t.*`."""
         only(node.this if isinstance(node, exp.Column) else node, self.text)
         return [Output(name, expression) for name, expression in self._scope.all_columns(node)]
 
 
 Answers = AnswerExpressions | NoisyRowExpressions
-"""What binds the columns of an answer."""
+"""The binders of the columns of an answer."""
 
 
 class Constants(ExpressionBinder):

@@ -1,4 +1,4 @@
-"""The binder of a SELECT, as the modules see it that bind its parts."""
+"""The interface of a SELECT's binder for the modules that bind its parts."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SelectBinder(SubqueryBinder, Protocol):
     def bound(
         self, tree: exp.Expr, terms: tuple[WrittenOption, ...] = (), *, row_by_row: bool = False
     ) -> Query | Derived | View:
-        """What a SELECT is: a query of a table, or a table that is derived from answers.
+        """The bound SELECT: a query of a table, or a table that is derived from answers.
 
-        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
+        A SELECT within FROM or WITH may read a table `row_by_row`, and is then a view.
         """
         ...
 

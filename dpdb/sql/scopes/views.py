@@ -1,4 +1,4 @@
-"""Views: what a SELECT reads, as expressions over the rows of one table of the policy.
+"""Views: the source of a SELECT, as expressions over the rows of one table of the policy.
 
 A SELECT in FROM or WITH that works row by row is such a view. Whoever reads from it reads the
 table, under the view's condition, with the view's expressions in the place of its columns.
@@ -33,7 +33,7 @@ from dpdb.records import dataclass
 from dpdb.sql.syntax.trees import Effort, only, place, substituted
 
 _CHARACTERS = 100
-"""How many characters of a text are as much work as an expression."""
+"""The number of characters of a text that cost as much work as an expression."""
 
 
 class SubqueryBinder(Protocol):
@@ -47,7 +47,7 @@ class SubqueryBinder(Protocol):
         ...
 
     def correlated(self, node: exp.Subquery, scope: Scope) -> Expr | None:
-        """What a scalar subquery is for each row of `scope`; None where it is a constant."""
+        """The value of a scalar subquery for each row of `scope`; None if it is a constant."""
         ...
 
     def looked_up(self, node: exp.Exists | exp.In, operand: Expr | None, scope: Scope) -> Expr:
@@ -60,7 +60,7 @@ class SubqueryBinder(Protocol):
 
 
 ViewColumns = tuple[tuple[str, Expr], ...]
-"""The names, of which several can be the same and some empty, with their expressions."""
+"""Names, possibly repeated or empty, with their expressions."""
 
 
 def called(name: str, columns: ViewColumns) -> list[Expr]:
@@ -81,7 +81,7 @@ class View:
     subqueries: tuple[Query, ...] = ()
     """The scalar subqueries that `columns` and `where` refer to through slots."""
     derived: Derived | None = None
-    """What computes the rows from answers, if they are an answer's; `table` is one of its tables.
+    """The derived table of a view over answers, or None; `table` is then one of its tables.
     """
 
 
@@ -101,13 +101,13 @@ def whole(table: Table) -> View:
 
 @dataclass(frozen=True)
 class TableInJoin:
-    """One of the tables that a SELECT joins."""
+    """A table in the join of a SELECT."""
 
     scan: Scan
     alias: str
-    """What the statement calls it."""
+    """The table's name in the statement."""
     kind: JoinKind
-    """How it is joined with the parts before it."""
+    """The kind of the join with the parts before."""
     condition: Expr | None
     """The condition of the join, and that of the SELECT in FROM that it may be read by."""
     place: Place | None
@@ -134,7 +134,7 @@ class Scope:
         return self._taken(where, self.source)
 
     def has(self, name: str) -> bool:
-        """Whether a column is called so."""
+        """Whether there is a column of that name."""
         return bool(called(name, self.view.columns))
 
     def column(self, node: exp.Column) -> Expr:
@@ -195,12 +195,12 @@ class Scope:
 
 
 def _may_be_text(name: exp.Identifier, text: str) -> bool:
-    """Whether a name is in double quotes, which many people put around strings."""
+    """Whether a name is in double quotes, which many people use for strings."""
     return bool(name.args.get("quoted")) and text[name.meta.get("start", 0)] == '"'
 
 
 def _spend_constants(expression: Expr, binder: SubqueryBinder, node: exp.Expr) -> None:
-    """Count the constants in an expression, which the number of its nodes leaves out."""
+    """Count the work of an expression's constants: texts, lists and patterns."""
     match expression:
         case Literal(value=str(value)):
             binder.effort.spend(len(value) // _CHARACTERS, node, binder.text)

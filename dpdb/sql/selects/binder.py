@@ -77,7 +77,7 @@ class Binder:
     subqueries: list[Query] = field(default_factory=list)
     """The different scalar subqueries read so far in this SELECT."""
     lookups: list[Lookup | Attached] = field(default_factory=list)
-    """What EXISTS, IN and correlated subqueries add to the rows, read so far in this SELECT."""
+    """The lookups and attached tables of EXISTS, IN and correlated subqueries, read so far."""
     rows: bool = False
     """Whether rows of public tables may be asked for, as the answer or as a constant."""
 
@@ -103,9 +103,9 @@ class Binder:
     def bound(
         self, tree: exp.Expr, terms: tuple[WrittenOption, ...] = (), *, row_by_row: bool = False
     ) -> Query | Derived | View:
-        """What a SELECT is: a query of a table, or a table that is derived from answers.
+        """The bound SELECT: a query of a table, or a table that is derived from answers.
 
-        One that reads a table `row_by_row`, as those within FROM and WITH may, is a view.
+        A SELECT within FROM or WITH may read a table `row_by_row`, and is then a view.
         """
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
@@ -133,7 +133,7 @@ class Binder:
     def subquery(self, node: exp.Subquery) -> Expr:
         """The slot of a scalar subquery, which is a constant to the query around it.
 
-        The value of one that reads public tables alone is known, and stands in its place.
+        The value of a subquery of public tables is known, and replaces it.
         """
         only(node, self.text, "this")
         query = self.within(rows=True).query(node.this)
@@ -146,7 +146,7 @@ class Binder:
         return Slot("subquery", self.subqueries.index(query), kind)
 
     def correlated(self, node: exp.Subquery, scope: Scope) -> Expr | None:
-        """What a scalar subquery is for each row of `scope`; None where it is a constant."""
+        """The value of a scalar subquery for each row of `scope`; None if it is a constant."""
         tree = node.this
         source = tree.args.get("from_") if isinstance(tree, exp.Select) else None
         if source is None or not isinstance(source.this, exp.Table) or tree.args.get("with_"):

@@ -37,13 +37,13 @@ from dpdb.sql.syntax.trees import only, place, substituted
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a subquery asks of the rows of its table."""
+    """The aggregates and conditions of a correlated subquery, over the rows of its table."""
 
     value: Expr
-    """One expression, of `aggregates`."""
+    """An expression of `aggregates`."""
     aggregates: Sequence[Aggregate]
     on: Sequence[Equality]
-    """The equalities with the rows around it."""
+    """The equalities with the rows around the subquery."""
     keys: Sequence[Column]
     """The columns of the table in these equalities."""
     rest: Expr | None
@@ -58,7 +58,7 @@ class CorrelatedBinder:
     policy: Policy
     outer: Scope
     before: Sequence[Lookup | Attached]
-    """What is looked up and attached already."""
+    """The lookups and attached tables read before."""
 
     def value(self, tree: exp.Select, inner: Scope) -> tuple[Attached, Expr]:
         """The table that is attached to the rows that ask, and the value that is read from it."""
@@ -98,7 +98,7 @@ class CorrelatedBinder:
         return table
 
     def _asked(self, tree: exp.Select, inner: Scope, scan: Scan) -> _Asked:
-        """What the subquery asks of the rows of its table."""
+        """The aggregates and conditions of the subquery, over the rows of its table."""
         text = self.binder.text
         view = leaf_view(inner.view, scan, 0, outer=False)
         names = dict.fromkeys(inner.names, view.columns)
@@ -129,7 +129,7 @@ class CorrelatedBinder:
         return _Asked(items[0], aggregates, on, keys, rest)
 
     def _by_unit(self, asked: _Asked, scan: Scan) -> PerUnit:
-        """The table of the aggregates of each unit, in the names of the table that is scanned."""
+        """The table of the aggregates of each unit, over the scanned table's own column names."""
         assert isinstance(scan.table, Table)
         inside = names_of(scan, self.policy)
 

@@ -1,4 +1,4 @@
-"""SELECTs over answers: what reads the noisy rows of other SELECTs, and is computed from them.
+"""SELECTs over answers: they compute with the noisy rows of other SELECTs.
 
 Inside, aggregates and GROUP BY over the rows of a table are a release, with noise. What stands
 around it reads the noisy rows, so it may do with them whatever SQL can say.
@@ -80,7 +80,7 @@ class Scalars:
         )
 
     def index_of(self, query: Query, node: exp.Expr) -> int:
-        """The number of a subquery of the view, of which derived tables have none."""
+        """The number of a view's subquery among those of the SELECT around."""
         return self.binder.index_of(query, node)
 
 
@@ -91,7 +91,7 @@ def selection(
     binder: SelectBinder,
     terms: tuple[WrittenOption, ...] = (),
 ) -> Selection:
-    """What a SELECT computes from the rows of a derived table, the view of `scope`."""
+    """The Selection of a SELECT over a derived table, the view of `scope`."""
     only(tree, binder.text, *_CLAUSES)
     check_terms(terms, scope)
     view, scalars = scope.view, Scalars(binder)
@@ -129,7 +129,7 @@ def selection(
 
 
 def _check_having(having: Expr | None, answers: Answers, tree: exp.Select, text: str) -> None:
-    """Refuse GROUPING, and windows in HAVING, which are worked out after it."""
+    """Refuse GROUPING, and windows in HAVING, as windows are computed after it."""
     if isinstance(answers, AnswerExpressions) and answers.groupings:
         group = place(tree.args["group"], text)
         raise Unsupported("GROUPING is for the SELECT that reads a table", place=group)
@@ -138,7 +138,7 @@ def _check_having(having: Expr | None, answers: Answers, tree: exp.Select, text:
 
 
 def _keys(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, ...]:
-    """What GROUP BY names."""
+    """The keys of GROUP BY."""
     levels = group_by.levels(tree, scope, rows)
     if len(levels) > 1:
         raise Unsupported(
@@ -152,7 +152,7 @@ def _keys(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[Expr, .
 def _is_distinct(
     tree: exp.Select, outputs: tuple[Output, ...], order: tuple[Ordering, ...], text: str
 ) -> bool:
-    """Whether of equal rows one is kept; their order is then that of columns of the answer."""
+    """Whether the SELECT is DISTINCT; it is then ordered by columns of the answer alone."""
     distinct = tree.args.get("distinct")
     if distinct is None:
         return False
@@ -166,7 +166,7 @@ def _is_distinct(
 
 
 def check_terms(terms: tuple[WrittenOption, ...], scope: Scope) -> None:
-    """Refuse an option that would change what the releases read, which have been bound already."""
+    """Refuse an option that would change the releases, which are bound already."""
     if agreed(terms, scope.view.table, grouped=True) != scope.view.table:
         raise InvalidOption(
             "this option is for the SELECT that reads a table",

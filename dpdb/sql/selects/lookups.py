@@ -40,7 +40,7 @@ from dpdb.sql.selects.made_lookups import MadeRows, is_made
 from dpdb.sql.syntax.trees import only, place
 
 BoundSelect = Query | Derived | View
-"""What a SELECT is bound to."""
+"""The result of binding a SELECT."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ class LookupBinder:
     binder: SubqueryBinder
     policy: Policy
     outer: Scope
-    """What the SELECT reads that asks."""
+    """The scope of the SELECT that has the lookup."""
     before: Sequence[Lookup | Attached]
-    """The lookups that it has already."""
+    """The lookups and attached tables that the SELECT has already."""
     inside: SelectBinder
     """The binder of the SELECT that is looked into."""
 
     def lookup(
         self, node: exp.Exists | exp.In, operand: Expr | None, inner: Scope | BoundSelect
     ) -> Lookup:
-        """What EXISTS, or IN with its `operand`, looks for in what `inner` reads.
+        """The lookup of EXISTS, or of IN with its `operand`, in `inner`.
 
-        That is a scope, or of a SELECT with groups what it is bound to.
+        `inner` is the scope of the subquery, or the bound subquery if it has groups.
         """
         text, tree = self.binder.text, _select(node, self.binder.text)
         where = place(tree, text) or place(node, text)
@@ -135,7 +135,7 @@ class LookupBinder:
         return scan, condition, None if item is None else rows.expression(item)
 
     def _check_units(self, lookup: Lookup, node: exp.Exists | exp.In) -> None:
-        """Refuse what would tell of other units' rows."""
+        """Refuse a lookup that would reveal rows of other units."""
         if lookup.right.table.public:
             return
         unit = self.policy.unit
@@ -169,7 +169,7 @@ class LookupBinder:
             )
 
     def _is_there(self, expression: Expr) -> bool:
-        """Whether it is never NULL around: it names the unit, or the row by its key."""
+        """Whether a column around is never NULL: it names the unit, or the row by its key."""
         assert isinstance(expression, ColumnRef)
         return any(
             expression.column.name == scan.name(column)
@@ -190,7 +190,7 @@ def _select(node: exp.Exists | exp.In, text: str) -> exp.Select:
 
 
 def _is_known(expression: Expr, lookup: Lookup) -> bool:
-    """Whether it is never NULL: it names the unit, or the rows with NULL are left out."""
+    """Whether a looked-up column is never NULL: it names the unit, or WHERE leaves NULLs out."""
     assert isinstance(expression, ColumnRef)
     name, table = expression.column.name.removeprefix(f"{lookup.right.leaf}."), lookup.right.table
     if name == table.unit or Not(IsNull(expression)) in conjuncts(lookup.rest):
@@ -202,7 +202,7 @@ def _is_known(expression: Expr, lookup: Lookup) -> bool:
 
 
 def _is_condition(node: exp.Expr) -> bool:
-    """Whether NULL means the same as FALSE where it stands."""
+    """Whether NULL means the same as FALSE at the node's place."""
     above = node.parent
     while isinstance(above, (exp.And, exp.Or, exp.Paren)):
         node, above = above, above.parent
@@ -215,7 +215,7 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
     tree = _select(node, text)
     only(tree, text, "expressions", "from_", "joins", "where", "group", "having",
          "distinct")  # fmt: skip
-    if tree.args.get("distinct"):  # Whether there is a row does not depend on it.
+    if tree.args.get("distinct"):  # DISTINCT does not change whether there is a row.
         only(tree.args["distinct"], text)
     if tree.args.get("from_") is None:
         raise Unsupported(
@@ -233,12 +233,12 @@ def check(node: exp.Exists | exp.In, text: str) -> exp.Select:
 
 
 def _has_aggregate(item: exp.Expr) -> bool:
-    """Whether an item computes with an aggregate: one in a subquery is the subquery's."""
+    """Whether an item contains an aggregate outside its subqueries."""
     return any(map(is_aggregate, item.walk(prune=lambda node: isinstance(node, exp.Query))))
 
 
 def read_inside(tree: exp.Select, inside: SelectBinder) -> Scope | BoundSelect:
-    """What the SELECT of a lookup reads; of groups, or over answers, what it is bound to."""
+    """The scope of a lookup's SELECT; with groups or over answers, the bound SELECT."""
     scope = sources.scope(tree, inside)
     if tree.args.get("group") is None and scope.view.derived is None:
         return scope

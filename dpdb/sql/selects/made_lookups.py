@@ -31,7 +31,7 @@ _LEAF = "select"
 
 
 def is_made(tree: exp.Select, inner: Scope) -> bool:
-    """Whether more is looked into than the rows of one table."""
+    """Whether the lookup reads more than the rows of one table."""
     where = tree.args.get("where")
     inside = () if where is None else where.find_all(exp.Exists, exp.In)
     looks_further = any(isinstance(p, exp.Exists) or p.args.get("query") for p in inside)
@@ -40,9 +40,9 @@ def is_made(tree: exp.Select, inner: Scope) -> bool:
 
 @dataclass
 class MadeRows:
-    """The rows of a SELECT, which is bound while it is found out what is read of them.
+    """The rows of a SELECT as a table of the columns that the lookup reads.
 
-    Until then placeholders stand for its columns where they are compared with the rows around.
+    Placeholders stand for its columns until all comparisons with the rows around are bound.
     """
 
     tree: exp.Select
@@ -50,7 +50,7 @@ class MadeRows:
     outer: Scope
     binder: SelectBinder
     taken: set[str]
-    """What the table may not be called."""
+    """The names that the table may not have."""
     _placeholders: dict[str, Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class MadeRows:
         return (column.name.casefold() for column in (known.columns if known else ()))
 
     def _source(self, own: list[exp.Expr]) -> tuple[Source, Expr | None]:
-        """What the SELECT reads, and the condition on its rows alone."""
+        """The source of the SELECT, and the condition on its rows alone."""
         inner, binder, where = self.inner, self.binder, place(self.tree, self.binder.text)
         rows = RowExpressions(binder, inner)
         given = inner.condition(inner.view.where)

@@ -31,9 +31,9 @@ def public_rows(
     binder: SelectBinder,
     terms: tuple[WrittenOption, ...],
 ) -> PublicRows:
-    """The rows that a SELECT shows, in the order of the file where it gives none.
+    """The rows that a SELECT shows, in the order of the file unless it has ORDER BY.
 
-    Those of several tables are in an order that follows from these.
+    The order of a join follows from the orders of its tables.
     """
     only(tree, binder.text, "expressions", "from_", "joins", "where", "order", "limit", "offset",
          "with_")  # fmt: skip
@@ -64,7 +64,7 @@ def single_row(
 ) -> Selection:
     """The one row that a SELECT without FROM computes from answers.
 
-    It is a SELECT without GROUP BY over one of them: as that of an aggregate its row is there
+    It is an aggregate SELECT without GROUP BY over one of the answers: its row is there
     whatever rows the answer has.
     """
     parts = [part for item in tree.expressions for part in item.walk()]
@@ -77,7 +77,7 @@ def single_row(
         )
     only(tree, binder.text, "expressions", "with_")
     scalars, answers, outputs = _computed(tree, written, binder, constants=True)
-    if not scalars.found:  # Then all subqueries are about public tables, and one is an answer.
+    if not scalars.found:  # All subqueries are public: take one of them as an answer.
         scalars, answers, outputs = _computed(tree, written, binder, constants=False)
     first = scalars.found[0]
     check_terms(terms, Scope(derived_view(first), {}, scalars, tree))
@@ -91,6 +91,6 @@ def _computed(
 ) -> tuple[Scalars, NoisyRowExpressions, tuple[Output, ...]]:
     """The columns of a SELECT, with the subqueries and windows that they are computed from."""
     scalars = Scalars(binder, constants=constants)
-    nothing = View(binder.policy.tables[0], ())  # without columns it is the same for each table
+    nothing = View(binder.policy.tables[0], ())  # any table will do, as no column is read
     answers = NoisyRowExpressions(scalars, Scope(nothing, {}, scalars, tree))
     return scalars, answers, binder.outputs(tree, answers, written)

@@ -70,7 +70,7 @@ class Assign:
 
 
 Listed = ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe
-"""The statements that list what is known without a look at rows."""
+"""The statements that list budget, history, tables, settings or columns; no row is read."""
 Statement = Select | Listed | Assign
 
 
@@ -127,7 +127,7 @@ _INSTEAD = {
         _ONLY_READ,
     ),
 }
-"""What to write for the statements of other systems."""
+"""Hints for the statements of other systems."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class _Words:
         return [token.text.upper() for token in self.tokens[:3]]
 
     def instead(self) -> str | None:
-        """What to write in place of a statement that begins with no word of ours."""
+        """A hint for a statement that begins with an unknown word."""
         [word] = self.leading[:1] or [""]
         if word in _INSTEAD:
             return _INSTEAD[word]
@@ -159,9 +159,9 @@ class _Words:
 
 
 def reads_a_table(text: str) -> bool:
-    """Whether the text is a SELECT with a FROM, or the EXPLAIN of one, whatever the names in it.
+    """Whether the text is a SELECT with a FROM, or the EXPLAIN of one, even of unknown tables.
 
-    Rows of a file that is no SQL are not, even where they begin with the word SELECT.
+    False for lines of a file that is no SQL, even if they begin with the word SELECT.
     """
     try:
         words = _Words(text, read_tokens(text))
@@ -203,7 +203,7 @@ def _without_options(
 
 
 _CLAUSES = [["WITH", word, "OPTIONS"] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
-"""The words that OPTIONS begins with; the second way is BigQuery's older one."""
+"""The words before OPTIONS; the second is BigQuery's older form."""
 
 
 def _outermost_select(tokens: list[Token]) -> int | None:

@@ -30,13 +30,13 @@ from dpdb.sql.syntax.options import WrittenOption, agreed, counts_only_units, wi
 from dpdb.sql.syntax.trees import only, place, with_operands
 
 Answering = Callable[[Query], Derived]
-"""Makes the rows of an answer of a query without ORDER BY and LIMIT."""
+"""Makes the derived table of a query's answer, without ORDER BY and LIMIT."""
 
 
 def over_answer(
     query: Query, windows: tuple[Window, ...], qualify: Expr | None, answering: Answering
 ) -> Derived:
-    """A query with windows over its answer: the query without them, and what reads its answer.
+    """A query with windows over its answer: a Selection over the query without them.
 
     Each part of a column that has no window in it is a column of the query, so that a column
     without any keeps its intervals.
@@ -53,7 +53,7 @@ def over_answer(
         order=tuple(map(answer.ordering, query.order)),
         limit=query.limit,
         offset=query.offset,
-        # The columns of the answer are known when all that reads it has been looked at.
+        # Last, as the expressions above have added the columns that they read.
         input=answering(replace(query, outputs=answer.outputs, order=(), limit=None, offset=0)),
     )
 
@@ -64,7 +64,7 @@ _OF_ANSWER = ("aggregate", "key", "grouping", "subquery")
 
 @dataclass
 class _Answer:
-    """The columns of an answer that windows, and what is beside them, are computed from."""
+    """The columns of an answer that windows and their neighbours read, collected on the way."""
 
     query: Query
     columns: dict[Expr, Output] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class _Answer:
         return Slot("column", [*self.columns].index(expression), expression.kind)
 
     def _named(self, expression: Expr) -> str:
-        """A name for what no column shows: the functions that it is made of."""
+        """A name for a column that is not shown: its functions."""
         used = sorted(slots(expression, "aggregate"))
         names = dict.fromkeys(self.query.aggregates[index].function.upper() for index in used)
         return ", ".join(names) or "key"
@@ -113,7 +113,7 @@ def table_query(
     binder: SelectBinder,
     terms: tuple[WrittenOption, ...],
 ) -> Query | Derived:
-    """The query that a SELECT asks of a table; with windows and subtotals, what is made of it."""
+    """The query of a SELECT over a table; with windows or subtotals, the derived table over it."""
     only(tree, binder.text, "expressions", "from_", "joins", "where", "group", "having",
          "order", "limit", "offset", "with_", "qualify", "distinct")  # fmt: skip
     rows = RowExpressions(binder, scope)
@@ -156,7 +156,7 @@ def _clauses(
     where: Expr | None,
     binder: SelectBinder,
 ) -> tuple[Query, Expr | None]:
-    """The query of all clauses but QUALIFY, and the condition of that."""
+    """The query of all clauses but QUALIFY, and QUALIFY's condition."""
     outputs = binder.outputs(tree, answers, written)
     check_distinct(tree, answers.keys, outputs)
     having = condition_in(tree, "having", answers)

@@ -50,7 +50,7 @@ def rows_of_all(tree: exp.Union, sides: Sequence[View], binder: SelectBinder) ->
 
 
 def _check_clauses(tree: exp.Union, binder: SelectBinder) -> None:
-    """Refuse what would choose among the rows of all units, or make one row of several's."""
+    """Refuse clauses that choose among the rows of all units, or merge rows of several."""
     where, unit = place(tree, binder.text), binder.policy.unit
     if tree.args.get("distinct"):
         raise Unsupported(
@@ -73,7 +73,7 @@ def _check_clauses(tree: exp.Union, binder: SelectBinder) -> None:
 
 
 def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[UnionPart]:
-    """The parts of a side: those of a UNION ALL that stands within this one."""
+    """The parts of a side: several if the side is itself a UNION ALL."""
     where, table = place(tree, binder.text), side.table
     columns = tuple(expression for _, expression in side.columns)
     if side.subqueries:
@@ -97,7 +97,7 @@ def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[UnionP
 
 
 def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBinder) -> None:
-    """Refuse rows that are nobody's, or of units that are told apart in different ways."""
+    """Refuse public rows, and rows of tables with different units."""
     where, unit = place(tree, binder.text), binder.policy.unit
     public = next((part.source for part in parts if part.source.public), None)
     if public is not None:
@@ -125,7 +125,7 @@ def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBind
 
 
 def _tables_of(source: Source) -> Iterator[Table]:
-    """The tables of the policy that a source reads, each as often as it does."""
+    """The tables of the policy that a source reads, each as often as it is read."""
     match source:
         case Joined():
             for scan in scans(source.relation):
@@ -146,7 +146,7 @@ def union(
 ) -> Derived | View:
     """The rows of the two sides of a UNION ALL; without ALL, each different row once.
 
-    Both sides are answers, or else, if `row_by_row`, both are rows of tables.
+    Both sides are answers, or with `row_by_row` both may be rows of tables.
     """
     where = place(tree, binder.text)
     if not isinstance(tree, exp.Union):
@@ -174,7 +174,7 @@ def union(
 
 
 def _side(bound: Query | Derived | View, node: exp.Expr, binder: SelectBinder) -> Derived:
-    """The answer that one side of a UNION gives."""
+    """The derived table of one side of a UNION."""
     if isinstance(bound, View):
         raise Unsupported(
             "each SELECT of a UNION needs an aggregate such as COUNT(*)",
@@ -203,7 +203,7 @@ def _kind(sides: list[Derived], index: int, tree: exp.Expr, binder: SelectBinder
 
 
 def _is_null(side: Derived, index: int) -> bool:
-    """Whether a column is NULL and nothing else, so that any type is right."""
+    """Whether a column is the constant NULL, which fits any type."""
     match side:
         case Released(query=Query(outputs=outputs)) | Selection(outputs=outputs):
             return outputs[index].expression == Literal(None, outputs[index].expression.kind)
@@ -226,7 +226,7 @@ def _converted(side: Derived, kinds: list[Kind]) -> Derived:
 
 
 def _ordered(tree: exp.Union, rows: UnionAll, binder: SelectBinder) -> Derived:
-    """The rows as DISTINCT, ORDER BY and LIMIT leave them."""
+    """The rows after DISTINCT, ORDER BY and LIMIT."""
     clauses = [tree.args.get(name) for name in ("distinct", "order", "limit", "offset")]
     if not any(clauses):
         return rows

@@ -35,7 +35,7 @@ def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
 
 
 def _names(scope: Scope, policy: Policy) -> dict[str, Name]:
-    """What the columns that a SELECT reads name."""
+    """The names of units and rows that the columns of a SELECT's source stand for."""
     names: dict[str, Name] = {}
     for scan in scans_of(scope):
         names |= names_of(scan, policy)
@@ -54,7 +54,7 @@ def _naming(node: exp.Expr, tree: exp.Select, scope: Scope, names: dict[str, Nam
         return False
     try:
         key = scope.column(chosen)
-    except StatementError:  # which is told when the key is bound
+    except StatementError:  # reported when the key is bound
         return False
     return isinstance(key, ColumnRef) and key.column.name in names
 
@@ -127,7 +127,7 @@ def _check_source(relation: Relation | None, tree: exp.Select, binder: SelectBin
 
 
 def _labels(outputs: tuple[Output, ...]) -> dict[int, str]:
-    """What the statement calls an aggregate."""
+    """The labels of the aggregates in the statement."""
     named: dict[int, str] = {}
     for output in outputs:
         if isinstance(output.expression, Slot) and output.expression.role == "aggregate":
@@ -162,7 +162,7 @@ def refuse_single_units(
 
 
 def _twice(name: str, scope: Scope) -> str:
-    """The hint to aggregate twice, in the names of the statement where it reads one table."""
+    """The hint to aggregate twice, with the statement's own names if it reads one table."""
     key, rows = "customer_id", "orders"
     if isinstance(scope.source, exp.Table) and not scope.parts:
         key, rows = written(name), written(scope.source.name)

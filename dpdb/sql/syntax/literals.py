@@ -26,7 +26,7 @@ _ENDS = {
     TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
     TokenType.END,
 }  # fmt: skip
-"""What stands before CLAMPED BETWEEN; before a column called `clamped` none of these does."""
+"""Tokens before CLAMPED BETWEEN; none of them can stand before a column called `clamped`."""
 
 
 def has_named_arguments(node: exp.Expr) -> bool:
@@ -35,7 +35,7 @@ def has_named_arguments(node: exp.Expr) -> bool:
 
 
 def around_their_calls(tokens: list[Token]) -> list[Token]:
-    """The tokens with each call that has named arguments inside a call that has them instead."""
+    """The tokens with each call `f(x, name => v)` as `=>(f(x), name => v)`."""
     if not any(map(_is_for_names, tokens)):
         return tokens
     tokens = _with_formats(tokens)
@@ -71,7 +71,7 @@ def _is_for_names(token: Token) -> bool:
 
 
 def _with_formats(tokens: list[Token]) -> list[Token]:
-    """The tokens with `WITH REPORT(FORMAT = …)` as the named argument that it became."""
+    """The tokens with `WITH REPORT(FORMAT = …)` as the named argument `report_format`."""
     result: list[Token] = []
     index = 0
     while index < len(tokens):
@@ -113,7 +113,7 @@ def _like(token: Token, kind: TokenType, text: str) -> Token:
 
 MAX_NUMBER = Fraction(10) ** 300
 MAX_DIGITS = 400
-"""How many characters a number may have: longer ones make exact arithmetic slow."""
+"""The most characters of a number: longer numbers make exact arithmetic slow."""
 
 
 def literal(node: exp.Literal | exp.Boolean | exp.Null, text: str) -> Literal:
@@ -143,7 +143,7 @@ def _number_literal(node: exp.Expr, text: str) -> Literal:
 
 
 def written_number(node: exp.Expr | None) -> Fraction | None:
-    """The number that a node of a tree writes, perhaps with a sign; None where it is none."""
+    """The number of a literal, perhaps with a sign; None for any other node."""
     match node:
         case exp.Neg(this=exp.Literal() as inner):
             value = written_number(inner)

@@ -43,6 +43,6 @@ TERMS = {
     "group_selection_strategy": "PUBLIC_GROUPS for declared keys, LAPLACE_THRESHOLD for found ones",
     "min_privacy_units_per_group": "found keys of fewer units are never shown",
 }
-"""BigQuery's names that OPTIONS takes, too: most of them say again what the policy says."""
+"""BigQuery's names in OPTIONS, most of which repeat the policy."""
 THRESHOLD = "min_privacy_units_per_group"
-"""The one that is for keys found in the data alone."""
+"""The term for keys found in the data."""

@@ -31,7 +31,7 @@ PUBLIC = "PUBLIC_GROUPS"
 
 @dataclass(frozen=True)
 class WrittenOption:
-    """One option as written."""
+    """An option as written."""
 
     name: str
     value: list[Token]
@@ -62,9 +62,9 @@ def agreed(terms: tuple[WrittenOption, ...], table: Source, *, grouped: bool) ->
 
 
 def counts_only_units(terms: tuple[WrittenOption, ...]) -> bool:
-    """Whether groups are asked for as public: rows that belong to no unit then count for nothing.
+    """Whether the options ask for public groups, in which rows without a unit do not count.
 
-    In BigQuery the public side of an outer join lists the groups so, each with what units have.
+    In BigQuery the public side of an outer join lists the groups.
     """
     return any(term.name == "group_selection_strategy" and _is(term, PUBLIC) for term in terms)
 
@@ -88,7 +88,7 @@ def with_key_terms(query: Query, terms: tuple[WrittenOption, ...]) -> Query:
 
 def _check_unit(term: WrittenOption, table: Source) -> None:
     own, named = unit_columns(table), term.value[-1].text.casefold()
-    # The name may stand behind that of its table.
+    # The column's name may be qualified by its table.
     before = [token.text for token in term.value[1:-1]] if len(term.value) > 1 else ["."]
     if before == ["."] and any(named == name.split(".")[-1].casefold() for name in own):
         return
@@ -97,7 +97,7 @@ def _check_unit(term: WrittenOption, table: Source) -> None:
 
 
 def _called(source: Source) -> str:
-    """A table of the policy by its name, or those of which another is made together."""
+    """A table of the policy by its name; "these tables" for a made or joined table."""
     return source.name if type(source) is Table else "these tables"
 
 
@@ -106,7 +106,7 @@ def _is(term: WrittenOption, strategy: str) -> bool:
 
 
 def _check_strategy(term: WrittenOption, *, found: bool) -> None:
-    """Refuse a strategy that is not that of the query's keys."""
+    """Refuse a strategy that does not fit the query's keys."""
     if found and not _is(term, "LAPLACE_THRESHOLD"):
         raise InvalidOption(
             "group_selection_strategy is LAPLACE_THRESHOLD for keys that are found in the data",
@@ -166,7 +166,7 @@ _FORBIDDEN = (
 
 
 def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[WrittenOption, ...]]:
-    """The options that `tokens`, a part of `text`, write; those on the policy's terms apart."""
+    """The options that `tokens` of `text` write, and those on the policy's terms."""
     options = NO_OPTIONS
     read: dict[str, WrittenOption] = {}
     for item in _items(text, tokens):
@@ -184,7 +184,7 @@ def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[Written
 
 
 def _items(text: str, tokens: list[Token]) -> Iterator[WrittenOption]:
-    """The items between commas; a comma within brackets belongs to an item."""
+    """The items between commas outside brackets."""
     pieces: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:

@@ -22,7 +22,7 @@ def write_out_semi_joins(tree: exp.Select, text: str) -> None:
     """Move the semi joins of a SELECT, and its anti joins, from FROM into WHERE."""
     joins = tree.args.get("joins") or []
     semi_joins = [join for join in joins if join.kind in _KINDS and join.side in ("", "LEFT")]
-    # Other joins may keep rows without any on their left, and WHERE would leave these out.
+    # A RIGHT or FULL JOIN may keep rows without a left side, which WHERE would leave out.
     if not semi_joins or any(join.side in ("RIGHT", "FULL") for join in joins):
         return
     tree.set("joins", [join for join in joins if not any(join is each for each in semi_joins)])
@@ -44,7 +44,7 @@ def _lookup(join: exp.Join, left: str, text: str) -> exp.Expr:
 
 
 def _condition(join: exp.Join, left: str, text: str) -> exp.Expr:
-    """The condition of a join; within EXISTS a name without its table would be the inner one's."""
+    """The condition of a join; within EXISTS an unqualified name would be the inner table's."""
     right = join.this.alias_or_name
     conditions: list[exp.Expr] = [
         _equal(name, left, right) for name in join.args.get("using") or []
@@ -78,19 +78,19 @@ _CLAUSES = ("group", "having", "qualify", "order", "limit", "offset", "distinct"
 
 @dataclass(frozen=True)
 class _Top:
-    """The values with the greatest measures: so many of them, or all."""
+    """The `number` values with the greatest measures, or all values."""
 
     value: exp.Expr
     measure: exp.Expr
     name: str
-    """What the measure is called."""
+    """The name of the measure."""
     number: exp.Expr | None
 
 
 def with_groups(tree: exp.Select, written: list[str], text: str) -> list[str]:
-    """Make a SELECT of values and their counts one with groups; the labels of its columns.
+    """Write out APPROX_TOP_COUNT and the like as GROUP BY; the labels of the columns.
 
-    Any other SELECT stays as it is, with its labels as `written`.
+    Any other SELECT stays as it is, with the labels as `written`.
     """
     items = tree.expressions
     top = _top(items[0].unalias(), text) if len(items) == 1 else None

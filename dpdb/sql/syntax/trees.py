@@ -32,11 +32,11 @@ from dpdb.plan.expressions.expressions import (
 _CALL = re.compile(r"(\w+)\s*\(")
 _CALL_BEFORE = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
 MAX_DEPTH = 40
-"""How deeply operators may be nested: more than people write, far less than recursion can."""
+"""The deepest nesting of operators: more than people write, far less than Python's recursion."""
 MAX_EXPRESSIONS = 10_000
-"""How many expressions a statement may have, each counted as often as it is used."""
+"""The most expressions of a statement, each counted as often as it is used."""
 MAX_SUBQUERIES = 50
-"""How many scalar subqueries a statement may have, each counted as often as it is used."""
+"""The most scalar subqueries of a statement, each counted as often as it is used."""
 MAX_WILDCARDS = 500
 """Characters in all of a statement's LIKE patterns that have both % and _.
 
@@ -121,7 +121,7 @@ def start(node: exp.Expr) -> int:
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
-    """The place of `node` in `text`: that of its first part with a position, None if none has."""
+    """The place of the first part of `node` that has a position; None if no part has one."""
     first = start(node)
     return None if first < 0 else place_at(first, text)
 
@@ -160,9 +160,9 @@ def check_depth(depth: int, node: exp.Expr, text: str) -> None:
 
 
 def written_name(call: exp.Expr, text: str) -> str:
-    """The name of a function as `text` calls it, where it can be seen; otherwise as SQL does."""
+    """The name of a function as written in `text`; if its place is lost, sqlglot's name."""
     named = _CALL.match(text, start(call)) if "start" in call.meta else None
-    # sqlglot forgets the places of some: then the first argument is where the call is known from.
+    # sqlglot loses the places of some calls: then look before the first argument.
     named = named or _CALL_BEFORE.search(text[: max(start(call), 0)])
     return node_name(call) if named is None else named[1].upper()
 
@@ -174,7 +174,7 @@ def node_name(node: exp.Expr) -> str:
 
 
 def with_operands(expression: Expr, new: Callable[[Expr], Expr]) -> Expr:
-    """The expression with `new` of each direct operand in its place."""
+    """The expression with each direct operand replaced by `new` of it."""
     match expression:
         case Literal() | ColumnRef() | Slot():
             return expression
@@ -194,7 +194,7 @@ def with_operands(expression: Expr, new: Callable[[Expr], Expr]) -> Expr:
 
 
 def substituted(expression: Expr, new: Callable[[Slot | ColumnRef], Expr]) -> Expr:
-    """The expression with `new` of each slot and each column in its place."""
+    """The expression with each slot and each column replaced by `new` of it."""
     if isinstance(expression, Slot | ColumnRef):
         return new(expression)
     return with_operands(expression, lambda part: substituted(part, new))

@@ -103,11 +103,11 @@ _STUMBLED = {
     "/": "FLOOR(x / 10) is a whole number",
     "SELECT": "a statement ends with ;",
 }
-"""What helps where the parser stumbles over a word."""
+"""Hints for words that the parser stumbles over."""
 
 
 def _meant(word: str, details: dict[str, Any]) -> str | None:
-    """The clause that a mistyped word was to begin: the one stumbled over, or an alias before."""
+    """A hint at the clause that a mistyped word meant: the word itself, or the alias before it."""
     read = re.findall(r"\w+", details.get("start_context") or "")
     for written in (word, *read[-1:]):
         if written.upper() not in CLAUSES and (hint := did_you_mean(written, CLAUSES)):
@@ -133,9 +133,9 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
 
 
 def _translated(token: Token, following: Token | None) -> Token:
-    """The token, with sqlglot's name in it where it is another name of a function.
+    """The token, with sqlglot's name if it is another name of a function.
 
-    A SELECT has its place as its only comment: sqlglot keeps no other place of it in its trees.
+    A SELECT has its place as its only comment, as sqlglot keeps no other place of it.
     """
     if token.token_type is TokenType.SELECT or (
         token.comments and token.token_type is not TokenType.HINT

@@ -70,7 +70,7 @@ def _spaced(tokens: list[Token], index: int) -> bool:
     if token.token_type in _NO_SPACE_BEFORE or before.token_type in _NO_SPACE_AFTER:
         return False
     if token.token_type is TokenType.L_BRACKET:
-        # After a name or a call it is of one of its elements, otherwise a list.
+        # `x[` takes an element of x; `, [` begins a list.
         return before.token_type is TokenType.COMMA
     if token.token_type is TokenType.L_PAREN:
         operator = not before.text[-1:].isalnum() and before.text[-1:] not in '_"'

@@ -42,9 +42,9 @@ def split(text: str) -> Iterator[Piece]:
 
 
 def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
-    """The statement that begins at `start`, and where the text after its `;` begins.
+    """The statement that begins at `start`, and the position after its `;`.
 
-    There is no statement where only space and comments stand before the next `;` or the end.
+    The statement is None if only space and comments stand before the next `;` or the end.
     """
     position = start
     while match := _TOKEN.search(text, position):
@@ -59,7 +59,7 @@ def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
 
 
 def unclosed(text: str) -> int | None:
-    """Where the quote or the comment begins that `text` ends in; None if it ends in none."""
+    """The start of a quote or comment that is not closed; None if all are."""
     position = 0
     while match := _TOKEN.search(text, position):
         comment = match.lastgroup == "open"
@@ -71,9 +71,9 @@ def unclosed(text: str) -> int | None:
 
 
 def skip_ignored(text: str, start: int) -> int:
-    """The place of the first character from `start` on that is neither space nor in a comment.
+    """The position of the first character from `start` on outside space and comments.
 
-    A comment that is never closed is not skipped, or all that comes after it would be.
+    A comment that is never closed is not skipped.
     """
     while True:
         ignored = _IGNORED.match(text, start)
@@ -85,7 +85,7 @@ def skip_ignored(text: str, start: int) -> int:
 
 
 def _comment_end(text: str, position: int) -> int | None:
-    """Where the comment that `position` is in ends; None if it never does.
+    """The end of the comment around `position`; None if it is not closed.
 
     Comments nest, as in PostgreSQL and DuckDB.
     """

@@ -18,18 +18,18 @@ MAX_LENGTH = 100_000
 MAX_TOKENS = 5_000
 MAX_SELECTS = 50
 MAX_NESTING = 20
-"""How deeply parentheses, CASEs and prefix operators may be nested: sqlglot recurses on them."""
+"""The deepest nesting of parentheses, CASEs and prefix operators: sqlglot recurses on them."""
 MAX_CHAIN = 250
-"""How many tokens may follow each other without a comma, AND, OR or WHEN.
+"""The most tokens in a row without a comma, AND, OR or WHEN.
 
 sqlglot nests each operator of such a chain one level deeper.
 """
 MAX_TYPES = 8
-"""How deeply what follows the names of types may be nested: sqlglot reads each of them twice."""
+"""The deepest nesting of parentheses after names of types: sqlglot reads each of them twice."""
 MAX_WAITING = 8
-"""How many joins may wait for their conditions, in all of a statement.
+"""The most joins of a statement that wait for their conditions.
 
-What follows such a join is read twice if no condition comes, also by each that waits in it.
+sqlglot reads the text after such a join twice if no condition comes, also for nested joins.
 """
 _HALF = re.compile(r"[\ud800-\udbff]")
 """The first half of a surrogate pair.
@@ -77,23 +77,23 @@ _BETWEEN_CHAINS = {TokenType.COMMA, TokenType.AND, TokenType.OR, TokenType.WHEN}
 _JOINS = {TokenType.JOIN, TokenType.STRAIGHT_JOIN}
 _CONDITIONS = {TokenType.ON, TokenType.USING}
 _BEFORE_NAMES = {TokenType.ALIAS, TokenType.DOT}
-"""After these any word is a name."""
+"""Tokens after which any word is a name."""
 _BEFORE_VALUES = {
     *_BEFORE_NAMES, _CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.FROM,
     TokenType.DPIPE, *Parser.CONJUNCTION, *Parser.DISJUNCTION, *Parser.EQUALITY,
     *Parser.COMPARISON, *Parser.RANGE_PARSERS, *Parser.BITWISE, *Parser.TERM, *Parser.FACTOR,
     *Parser.UNARY_PARSERS,
 }  # fmt: skip
-"""After these a value has to come."""
+"""Tokens after which a value must come."""
 
 
 def _opens(kind: TokenType, before: TokenType | None) -> bool:
-    """Whether a token begins a part of its own."""
+    """Whether a token begins a nested part."""
     return kind in _OPENING and not (kind is _CASE and before in _BEFORE_NAMES)
 
 
 def _closes(kind: TokenType, before: TokenType | None, opening: TokenType) -> bool:
-    """Whether a token ends the part that `opening` began: END, if it is no name, ends a CASE."""
+    """Whether a token ends the part that `opening` began; END may be a name."""
     if kind is TokenType.END:
         return opening is _CASE and before not in _BEFORE_VALUES
     return kind in _CLOSING
