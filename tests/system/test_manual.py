@@ -12,9 +12,9 @@ from dpdb import manual
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell.scripts import LONGEST_FILE
-from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS
 from dpdb.manual.terminal import rendered
 from dpdb.plan.costs.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
+from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.plan.relations.stability import MAX_FAN_OUT, MAX_PAIRS, MAX_PUBLIC_HELD
 from dpdb.plan.releases.query_releases import MAX_GROUPS
 from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS

@@ -11,8 +11,6 @@ import pytest
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reading.reader import read_policy
-from dpdb.sql.aggregates.aggregates import AGGREGATE_NAMES
-from dpdb.sql.scalars.functions import FUNCTION_NAMES
 from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.masking import masked
 from tests.support.noiseless import Noiseless
@@ -100,11 +98,6 @@ def test_policy_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS, *TERMS])
 def test_option_or_setting_is_listed(name: str) -> None:
     assert re.search(rf"`(?:SET )?{name} = ", MANUAL)
-
-
-@pytest.mark.parametrize("name", [*AGGREGATE_NAMES, *FUNCTION_NAMES])
-def test_name_is_listed(name: str) -> None:
-    assert re.search(rf"`{name}\b", manual.page("sql"))
 
 
 @pytest.mark.parametrize("name", ["README.md", *manual.PAGES])

@@ -13,9 +13,8 @@ from sqlglot.parser import Parser
 
 import dpdb
 from dpdb import manual
-from dpdb.sql.aggregates.aggregates import AGGREGATE_NAMES
+from dpdb.plan.expressions import functions
 from dpdb.sql.aggregates.windows import NAMES as WINDOWS
-from dpdb.sql.scalars.functions import FUNCTION_NAMES
 from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TEACHING, TERMS
 from tests.support.pages import code, table
 from tests.support.shell_lines import ROOT
@@ -140,9 +139,17 @@ def test_each_name_that_is_answered_is_listed(t: dpdb.Session) -> None:
                 t.price("SELECT " + re.sub(r"^\w+", name, call) + " FROM t")
 
 
-@pytest.mark.parametrize("names", [AGGREGATE_NAMES, FUNCTION_NAMES])
-def test_each_name_of_the_code_is_listed(names: list[str]) -> None:
-    assert set(names) - set(NAMES) == set()
+@pytest.mark.parametrize(
+    ("rows", "functions"), [(FUNCTIONS, functions.FUNCTIONS), (AGGREGATES, functions.AGGREGATES)]
+)
+def test_the_page_lists_the_names_and_aliases_of_the_table(
+    rows: list[list[str]], functions: dict[str, functions.Function]
+) -> None:
+    listed: dict[str, set[str]] = {}
+    for row in rows:
+        listed.setdefault(next(iter(calls(row))), set()).update(code(row[1]))
+    listed.pop("DP_INTERVAL_LOW", None)
+    assert listed == {each.name: set(each.aliases) for each in functions.values()}
 
 
 def test_each_window_function_is_listed() -> None:

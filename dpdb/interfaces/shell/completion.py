@@ -15,7 +15,8 @@ from dpdb.interfaces.shell.acceptance import is_accepted
 from dpdb.interfaces.shell.cursor_context import Context, context
 from dpdb.interfaces.shell.entries import open_text
 from dpdb.interfaces.shell.settings import SETTINGS
-from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, NAMED_ARGUMENTS, STARTS
+from dpdb.interfaces.shell.vocabulary import NAMED_ARGUMENTS, STARTS
+from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS, Function
 from dpdb.plan.ranges.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind, Policy
 from dpdb.policy.names import written
@@ -183,8 +184,9 @@ def _help_topics(commands: Iterable[str]) -> Iterator[str]:
     yield from (name for name in manual.named() if name.isidentifier() and len(name) > 1)
 
 
-def _calls(functions: dict[str, tuple[str, str]]) -> Iterator[Candidate]:
-    return ((f"{name}(", signature, meaning) for name, (signature, meaning) in functions.items())
+def _calls(functions: Mapping[str, Function]) -> Iterator[Candidate]:
+    for name, each in functions.items():
+        yield f"{name}(", each.signature(name), each.meaning if name == each.name else each.name
 
 
 def _matching(word: str, candidates: Iterable[Candidate]) -> Iterator[Completion]:

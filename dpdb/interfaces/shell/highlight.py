@@ -19,7 +19,8 @@ from pygments.token import (
     Text,
 )
 
-from dpdb.interfaces.shell.vocabulary import AGGREGATES, FUNCTIONS, KEYWORDS
+from dpdb.interfaces.shell.vocabulary import KEYWORDS
+from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 
 
 class DpdbLexer(RegexLexer):

@@ -6,22 +6,6 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from dpdb.sql.scalars.spellings import SPELLINGS
-
-FUNCTION_NAMES = [
-    "ABS", "ROUND", "FLOOR", "CEIL", "TRUNC", "SIGN", "MOD", "SQRT", "CBRT", "POWER", "EXP", "LN",
-    "LOG", "LOG10", "LOG2", "PI", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2", "DEGREES",
-    "RADIANS", "SAFE_DIVIDE", "LEAST", "GREATEST", "CLAMP", "COALESCE", "NULLIF", "IF", "CAST",
-    "LOWER", "UPPER", "LENGTH", "SUBSTR", "LEFT", "RIGHT", "TRIM", "LTRIM", "RTRIM", "CONCAT",
-    "REPLACE", "POSITION", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "SPLIT_PART",
-    "REGEXP_CONTAINS", "REGEXP_LIKE",
-    "EXTRACT", "DATE_PART", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "ISODOW",
-    "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "EPOCH", "UNIX_SECONDS", "DATE_TRUNC", "LAST_DAY",
-    "DATE_DIFF", "DATE_ADD", "DATE_SUB", "TIMESTAMP_TRUNC", "TIMESTAMP_DIFF", "TIMESTAMP_ADD",
-    "TIMESTAMP_SUB",
-    *SPELLINGS,
-]  # fmt: skip
-
 Arguments = Callable[[exp.Expr], list[exp.Expr]]
 """Reads the arguments of a node, in our order."""
 

@@ -98,28 +98,6 @@ def _name(written: str, date: exp.Expr) -> exp.Case:
     )
 
 
-SPELLINGS = [
-    "IFF",
-    "NVL",
-    "NVL2",
-    "IFNULL",
-    "ZEROIFNULL",
-    "NULLIFZERO",
-    "DECODE",
-    "EQUAL_NULL",
-    "WIDTH_BUCKET",
-    "DIV0",
-    "DIV0NULL",
-    "TIME_BUCKET",
-    "DAYNAME",
-    "MONTHNAME",
-    "STRFTIME",
-    "FORMAT_DATE",
-    "TO_CHAR",
-]
-"""The names that stand for COALESCE, NULLIF, CASE, IS NOT DISTINCT FROM and parts of dates."""
-
-
 _TARGETS = {
     exp.Date: exp.DataType.Type.DATE,
     exp.Timestamp: exp.DataType.Type.TIMESTAMP,

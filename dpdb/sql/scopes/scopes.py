@@ -16,6 +16,7 @@ from dpdb.plan.expressions.expressions import (
     interval_ends,
     slots,
 )
+from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.query import Aggregate, Output
@@ -23,12 +24,11 @@ from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.sql.aggregates.aggregate_formulas import of_two_columns
-from dpdb.sql.aggregates.aggregates import AGGREGATE_NAMES, aggregate, is_aggregate
+from dpdb.sql.aggregates.aggregates import aggregate, is_aggregate
 from dpdb.sql.aggregates.lists import element
 from dpdb.sql.aggregates.noise_reports import report, without_report
 from dpdb.sql.aggregates.windows import window
 from dpdb.sql.scalars.expression_binder import ExpressionBinder
-from dpdb.sql.scalars.functions import FUNCTION_NAMES
 from dpdb.sql.scopes.views import Scope, SubqueryBinder
 from dpdb.sql.syntax.trees import only
 
@@ -47,7 +47,7 @@ class RowExpressions(ExpressionBinder):
 
     @property
     def function_names(self) -> list[str]:
-        return FUNCTION_NAMES
+        return list(FUNCTIONS)
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         if isinstance(node, exp.Column):
@@ -111,7 +111,7 @@ class AnswerExpressions(NamedExpressions):
 
     @property
     def function_names(self) -> list[str]:
-        return [*AGGREGATE_NAMES, *FUNCTION_NAMES, *INTERVAL_ENDS]
+        return [*AGGREGATES, *FUNCTIONS, *INTERVAL_ENDS]
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         if isinstance(node, exp.Window):
@@ -277,7 +277,7 @@ class Constants(ExpressionBinder):
 
     @property
     def function_names(self) -> list[str]:
-        return FUNCTION_NAMES
+        return list(FUNCTIONS)
 
     def leaf(self, node: exp.Expr) -> Expr | None:
         return None
