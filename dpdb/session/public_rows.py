@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.answers.tables.noisy_table import NoisyColumn, NoisyTable, in_order, spread
+from dpdb.answers.tables.noisy_table import NoisyColumn, NoisyTable, in_order
 from dpdb.errors import TooLarge
-from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import Vector
+from dpdb.vectors.evaluate import Frame, evaluate, true_rows
 
 if TYPE_CHECKING:
     from dpdb.plan.logical.query import PublicRows
@@ -23,11 +22,7 @@ MAX_PUBLIC_CELLS = 2_000_000
 @np.errstate(all="ignore")
 def table_of(query: PublicRows, frame: Frame, number: int) -> NoisyTable:
     """The rows that the query shows, of so many in the frame."""
-    rows = np.arange(number)
-    if query.where is not None:
-        passed = evaluate(query.where, frame)
-        assert isinstance(passed, Vector)
-        rows = np.flatnonzero(spread(passed.values, number))
+    rows = np.arange(number) if query.where is None else true_rows(query.where, frame, number)
     rows = in_order(query.order, frame, rows, number)
     rows = rows[query.offset : None if query.limit is None else query.offset + query.limit]
     if len(rows) > MAX_PUBLIC_ROWS:

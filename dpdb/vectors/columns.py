@@ -40,6 +40,12 @@ class Numbers:
         null = None if self.null is None else self.null[rows]
         return Numbers(self.units[rows], self.step, null, self.filler, self.held)
 
+    def with_nulls(self, missing: NDArray[np.bool_]) -> Numbers:
+        """The column, NULL in these rows, too."""
+        null = missing if self.null is None else missing | self.null
+        units = np.where(missing, self.filler, self.units)
+        return Numbers(units, self.step, null, self.filler, self.held)
+
     def __repr__(self) -> str:
         return "Numbers(...)"
 
@@ -63,6 +69,10 @@ class Codes:
     def taken(self, rows: NDArray[Any]) -> Codes:
         """The column in these rows, in their order."""
         return Codes(self.codes[rows], self.values)
+
+    def with_nulls(self, missing: NDArray[np.bool_]) -> Codes:
+        """The column, NULL in these rows, too."""
+        return Codes(np.where(missing, len(self.values), self.codes), self.values)
 
     @property
     def null(self) -> NDArray[np.bool_]:

@@ -117,6 +117,11 @@ def holds(condition: Expr, frame: Frame) -> Bools:
     return _vector(condition, frame).values
 
 
+def true_rows(condition: Expr, frame: Frame, rows: int) -> Array:
+    """The rows of a frame for which `condition` is true; `rows` is the number of all."""
+    return np.flatnonzero(np.broadcast_to(holds(condition, frame), rows))
+
+
 def public_dictionary(column: Column) -> bool:
     """Whether the policy gives all of the column's values; texts read from a file are private."""
     return column.values is not None or column.kind is Kind.BOOLEAN

@@ -8,7 +8,7 @@ the value of a row is a function of that row alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,11 @@ class Vector:
         null = None if self.null is None else _taken(self.null, indices)
         return Vector(_taken(self.values, indices), null)
 
+    def with_nulls(self, missing: Bools) -> Vector:
+        """The vector, NULL in these rows, too."""
+        values = np.where(missing, np.zeros(1, self.values.dtype), self.values)
+        return Vector(values, missing if self.null is None else missing | self.null)
+
 
 @dataclass(frozen=True, repr=False)
 class TextVector:
@@ -53,6 +58,11 @@ class TextVector:
     def take(self, indices: Array) -> TextVector:
         """The vector with the rows at `indices`; a constant stays one."""
         return TextVector(_taken(self.codes, indices), self.dictionary)
+
+    def with_nulls(self, missing: Bools) -> TextVector:
+        """The vector, NULL in these rows, too."""
+        codes = np.where(missing, len(self.dictionary), self.codes)
+        return TextVector(codes, self.dictionary)
 
     def map(self, function: Callable[[str], str | None]) -> TextVector:
         """The vector with every text changed; None becomes NULL."""
@@ -196,6 +206,21 @@ def alike(vectors: list[AnyVector]) -> list[AnyVector]:
     """Vectors of one kind; texts over one dictionary."""
     texts = [vector for vector in vectors if isinstance(vector, TextVector)]
     return list(text_merge(texts)) if texts else vectors
+
+
+def concatenated(vectors: Sequence[AnyVector], rows: Sequence[int]) -> AnyVector:
+    """Vectors of one kind, one after the other; each has its number of rows, or is a constant."""
+    merged = alike([*vectors])
+    texts = [vector for vector in merged if isinstance(vector, TextVector)]
+    if texts:
+        codes = map(np.broadcast_to, (each.codes for each in texts), rows)
+        return TextVector(np.concatenate([*codes]), texts[0].dictionary)
+    plain = [vector for vector in merged if isinstance(vector, Vector)]
+    values = np.concatenate([*map(np.broadcast_to, (each.values for each in plain), rows)])
+    if all(each.null is None for each in plain):
+        return Vector(values)
+    nulls = (np.False_ if each.null is None else each.null for each in plain)
+    return Vector(values, np.concatenate([*map(np.broadcast_to, nulls, rows)]))
 
 
 def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:

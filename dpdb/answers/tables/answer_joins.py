@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dpdb.answers.record import Detail
-from dpdb.answers.tables.noisy_table import Accuracy, NoisyColumn, NoisyTable, RowIndices, spread
+from dpdb.answers.tables.noisy_table import Accuracy, NoisyColumn, NoisyTable, RowIndices
 from dpdb.plan.expressions.expressions import Expr, Slot, slots
 from dpdb.plan.logical.derived import AnswerJoin
 from dpdb.plan.relations.relations import JoinKind
-from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, Bools, TextVector, Vector, constant
+from dpdb.vectors.evaluate import Frame, true_rows
+from dpdb.vectors.vector import Bools, constant
 
 _NONE = -1
 """Stands for the row that a row has no match in."""
@@ -21,9 +21,8 @@ def joined(join: AnswerJoin, left: NoisyTable, right: NoisyTable) -> NoisyTable:
     first = np.repeat(np.arange(left.rows), right.rows)
     second = np.tile(np.arange(right.rows), left.rows)
     if join.condition is not None:
-        passed = evaluate(join.condition, _pairs(join.condition, left, right, first, second))
-        assert isinstance(passed, Vector)
-        kept = np.flatnonzero(spread(passed.values, len(first)))
+        pairs = _pairs(join.condition, left, right, first, second)
+        kept = true_rows(join.condition, pairs, len(first))
         first, second = first[kept], second[kept]
     if join.kind in (JoinKind.LEFT, JoinKind.FULL):
         alone = np.setdiff1d(np.arange(left.rows), first)
@@ -67,21 +66,11 @@ def _matched(table: NoisyTable, rows: RowIndices) -> tuple[NoisyColumn, ...]:
 def _with_nulls(column: NoisyColumn, rows: RowIndices, missing: Bools) -> NoisyColumn:
     """The column in these rows, NULL where a row is missing."""
 
-    def without(vector: AnyVector) -> AnyVector:
-        taken = vector.take(rows)
-        if isinstance(taken, TextVector):
-            codes = np.where(missing, len(taken.dictionary), spread(taken.codes, len(rows)))
-            return TextVector(codes, taken.dictionary)
-        values, null = spread(taken.values, len(rows)), spread(taken.null, len(rows))
-        return Vector(np.where(missing, np.zeros_like(values), values), null | missing)
-
     def accuracy() -> Accuracy | None:
         if column.accuracy is None:
             return None
-        low, high = (without(end) for end in column.accuracy.ends)
-        assert isinstance(low, Vector)
-        assert isinstance(high, Vector)
+        low, high = (end.take(rows).with_nulls(missing) for end in column.accuracy.ends)
         flags = column.accuracy.only_noise
         return Accuracy((low, high), None if flags is None else flags[rows] & ~missing)
 
-    return NoisyColumn(without(column.values), column.kind, Detail(accuracy))
+    return NoisyColumn(column.values.take(rows).with_nulls(missing), column.kind, Detail(accuracy))

@@ -25,7 +25,6 @@ from dpdb.answers.tables.noisy_table import (
     RowIndices,
     in_order,
     shown,
-    spread,
 )
 from dpdb.answers.tables.rows import answer_table, empty_table
 from dpdb.plan.expressions.expressions import Expr, Slot
@@ -40,8 +39,8 @@ from dpdb.plan.logical.derived import (
 )
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
-from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.vector import AnyVector, TextVector, Vector, alike, constant
+from dpdb.vectors.evaluate import Frame, evaluate, true_rows
+from dpdb.vectors.vector import AnyVector, Vector, concatenated, constant
 
 NoisyTables = Mapping[Query, NoisyTable]
 """The rows of the answers that are read."""
@@ -118,7 +117,7 @@ def _public(values: Values) -> NoisyTable:
         return NoisyTable(tuple(nothing), number).take(np.arange(number))
     cells = zip(values.columns, zip(*values.rows, strict=True), strict=True)
     columns = ([constant(cell, kind) for cell in each] for (_, kind), each in cells)
-    columns_as_one = (_concatenated(each, [1] * number) for each in columns)
+    columns_as_one = (concatenated(each, [1] * number) for each in columns)
     kinds = (kind for _, kind in values.columns)
     pairs = zip(columns_as_one, kinds, strict=True)
     return NoisyTable(tuple(NoisyColumn(*pair) for pair in pairs), number)
@@ -133,7 +132,7 @@ def _united(tables: Sequence[NoisyTable]) -> NoisyTable:
 
 def _chained(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> NoisyColumn:
     """Columns of tables with so many rows as one; where one has no intervals, they are NULL."""
-    values = _concatenated([each.values for each in columns], rows)
+    values = concatenated([each.values for each in columns], rows)
     return NoisyColumn(values, columns[0].kind, Detail(partial(_accuracy, columns, rows)))
 
 
@@ -144,7 +143,7 @@ def _accuracy(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> Accuracy |
         return None
     null = Vector(np.zeros(1), np.ones(1, dtype=np.bool_))
     ends = [(null, null) if each is None else each.ends for each in accuracies]
-    low, high = (_concatenated([pair[side] for pair in ends], rows) for side in (0, 1))
+    low, high = (concatenated([pair[side] for pair in ends], rows) for side in (0, 1))
     assert isinstance(low, Vector)
     assert isinstance(high, Vector)
     flags = (
@@ -153,17 +152,6 @@ def _accuracy(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> Accuracy |
         for each, number in zip(accuracies, rows, strict=True)
     )  # fmt: skip
     return Accuracy((low, high), np.concatenate([*flags]))
-
-
-def _concatenated(vectors: Sequence[AnyVector], rows: Sequence[int]) -> AnyVector:
-    """Vectors of one kind, each spread over so many rows, as one."""
-    merged = [*zip(alike([*vectors]), rows, strict=True)]
-    if isinstance(merged[0][0], TextVector):
-        codes = [spread(each.codes, n) for each, n in merged if isinstance(each, TextVector)]
-        return TextVector(np.concatenate(codes), merged[0][0].dictionary)
-    plain = [(each, n) for each, n in merged if isinstance(each, Vector)]
-    null = np.concatenate([spread(each.null, n) for each, n in plain])
-    return Vector(np.concatenate([spread(each.values, n) for each, n in plain]), null)
 
 
 def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
@@ -175,7 +163,7 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
     }
     frame = _frame(table, scalars)
     if selection.where is not None:
-        table = table.take(_passing(selection.where, frame, table.rows))
+        table = table.take(true_rows(selection.where, frame, table.rows))
         frame = _frame(table, scalars)
     number = table.rows
     if selection.grouped:
@@ -183,7 +171,7 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
         frame = Frame({}, {**scalars, **frame.slots})
     rows = np.arange(number)
     if selection.having is not None:
-        rows = _passing(selection.having, frame, number)
+        rows = true_rows(selection.having, frame, number)
         number = len(rows)
         frame = Frame({}, {slot: vector.take(rows) for slot, vector in frame.slots.items()})
         table = table if selection.grouped else table.take(rows)
@@ -194,7 +182,7 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
     frame = Frame({}, {**frame.slots, **over})
     rows = np.arange(number)
     if selection.qualify is not None:
-        rows = _passing(selection.qualify, frame, number)
+        rows = true_rows(selection.qualify, frame, number)
     columns = [_output(each.expression, selection, table, frame) for each in selection.outputs]
     if selection.distinct:
         rows = _first_of_each(columns, rows, number)
@@ -210,13 +198,6 @@ def _frame(table: NoisyTable, scalars: Mapping[Slot, AnyVector]) -> Frame:
         for index, column in enumerate(table.columns)
     }
     return Frame({}, {**scalars, **columns})
-
-
-def _passing(condition: Expr, frame: Frame, number: int) -> RowIndices:
-    """The rows, of so many, for which the condition is true."""
-    passed = evaluate(condition, frame)
-    assert isinstance(passed, Vector)
-    return np.flatnonzero(spread(passed.values, number))
 
 
 def _grouped(selection: Selection, frame: Frame, number: int) -> tuple[Frame, int]:

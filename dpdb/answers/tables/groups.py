@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpdb.answers.tables.noisy_table import RowIndices, rank_values, spread
+from dpdb.answers.tables.noisy_table import RowIndices
 from dpdb.plan.logical.per_unit import without_distinct
 from dpdb.plan.logical.query import DEVIATIONS, SAMPLED, Aggregate, Function
 from dpdb.records import dataclass
-from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.evaluate import Frame, evaluate, holds
+from dpdb.vectors.relational.keys import numbered, ranks, spread, whole
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
     Bools,
-    TextVector,
     Vector,
     constant,
     finite,
@@ -51,15 +51,7 @@ class Groups:
 
 def grouped(keys: Sequence[AnyVector], rows: int) -> Groups:
     """The groups of rows that are equal in all keys; NULLs are equal."""
-    of_row = np.zeros(rows, dtype=np.intp)
-    for key in keys:
-        null = spread(key.null, rows)
-        values = np.where(null, 0.0, spread(rank_values(key), rows))
-        _, codes = np.unique(values, return_inverse=True)
-        codes = 2 * codes.astype(np.intp) + null
-        # Both are less than twice the number of rows, so that the pairs fit 64 bits.
-        _, of_row = np.unique(of_row * (2 * rows + 2) + codes, return_inverse=True)
-    _, first, of_row = np.unique(of_row, return_index=True, return_inverse=True)
+    of_row, first = numbered([whole(key, rows) for key in keys], np.arange(rows))
     places = np.empty(len(first), dtype=np.intp)
     places[np.argsort(first)] = np.arange(len(first))
     return Groups(places[of_row], len(first))
@@ -71,9 +63,7 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     aggregate = aggregate if every is None else every
     kept = np.ones(rows, dtype=np.bool_)
     if aggregate.where is not None:
-        passed = evaluate(aggregate.where, frame)
-        assert isinstance(passed, Vector)
-        kept &= spread(passed.values, rows)
+        kept &= holds(aggregate.where, frame)
     if aggregate.argument is None:
         return numbers(np.array([float(len(each)) for each in groups.members(kept)]))
     argument = evaluate(aggregate.argument, frame)
@@ -86,19 +76,21 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     members = groups.members(kept)
     if aggregate.function is Function.COUNT:
         return numbers(np.array([float(len(each)) for each in members]))
-    ranks = spread(rank_values(argument), rows)
+    ranked = spread(ranks(argument).astype(np.float64), rows)
     if aggregate.function is Function.COUNT_DISTINCT:
-        return numbers(np.array([float(len(np.unique(ranks[each]))) for each in members]))
+        return numbers(np.array([float(len(np.unique(ranked[each]))) for each in members]))
     if aggregate.function is Function.MODE:
-        return _modes(argument, ranks, weights, members) if rows else constant(None, aggregate.kind)
-    cells = [ranks[each] if every is None else np.unique(ranks[each]) for each in members]
+        return (
+            _modes(argument, ranked, weights, members) if rows else constant(None, aggregate.kind)
+        )
+    cells = [ranked[each] if every is None else np.unique(ranked[each]) for each in members]
     values = [_value(aggregate, each) for each in cells]
     null = np.array([value is None for value in values], dtype=np.bool_)
     return finite(np.array([0.0 if value is None else value for value in values]), null)
 
 
 def _modes(
-    argument: AnyVector, ranks: Array, weights: Array, members: Sequence[RowIndices]
+    argument: AnyVector, ranked: Array, weights: Array, members: Sequence[RowIndices]
 ) -> AnyVector:
     """The value of most weight in each group, the first of several; NULL where there is none."""
     chosen, null = np.zeros(len(members), dtype=np.intp), np.zeros(len(members), dtype=np.bool_)
@@ -106,14 +98,10 @@ def _modes(
         if not len(rows):
             null[group] = True
             continue
-        _, first, place = np.unique(ranks[rows], return_index=True, return_inverse=True)
+        _, first, place = np.unique(ranked[rows], return_index=True, return_inverse=True)
         sums = np.bincount(place, weights[rows])
         chosen[group] = rows[first[sums == sums.max()].min()]
-    if isinstance(argument, TextVector):
-        codes = spread(argument.codes, len(ranks))[chosen]
-        return TextVector(np.where(null, len(argument.dictionary), codes), argument.dictionary)
-    values = spread(argument.values, len(ranks))[chosen]
-    return Vector(np.where(null, np.zeros_like(values), values), null)
+    return argument.take(chosen).with_nulls(null)
 
 
 def _value(aggregate: Aggregate, values: Array) -> float | None:

@@ -15,6 +15,7 @@ from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import TIMESTAMPS, iso_text
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.relational.keys import sort_keys, spread
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, either
 
 RowIndices = npt.NDArray[np.intp]
@@ -98,13 +99,6 @@ class NoisyTable:
         return CellAccuracy((low, high), *flags)
 
 
-def spread(values: Array | None, rows: int) -> Array:
-    """One value for each row, also of a constant; False for None."""
-    if values is None:
-        return np.zeros(rows, dtype=np.bool_)
-    return values if len(values) == rows else np.broadcast_to(values, rows)
-
-
 def shown(vector: AnyVector, kind: Kind) -> AnyVector:
     """The vector as it is shown: dates are whole days, timestamps whole microseconds.
 
@@ -118,24 +112,18 @@ def shown(vector: AnyVector, kind: Kind) -> AnyVector:
     return Vector(np.where(outside, 0.0, whole), either(vector.null, outside))
 
 
+def order_keys(order: Sequence[Ordering], frame: Frame, number: int) -> list[Array]:
+    """The numbers by which ORDER BY sorts the rows of a frame, in ascending order."""
+    terms = ((each, each.expression) for each in order)
+    pairs = ((each, shown(evaluate(term, frame), term.kind)) for each, term in terms)
+    return [key for each, vector in pairs for key in sort_keys(vector, number, each)]
+
+
 def in_order(order: Sequence[Ordering], frame: Frame, rows: RowIndices, number: int) -> RowIndices:
-    """The rows as ORDER BY sorts them, of `number` in the frame: by its last term first."""
-    for ordering in reversed(order):
-        expression = ordering.expression
-        values = shown(evaluate(expression, frame), expression.kind)
-        null, places = (spread(each, number)[rows] for each in (values.null, rank_values(values)))
-        known, places = rows[~null], places[~null]
-        known = known[np.argsort(-places if ordering.descending else places, kind="stable")]
-        rows = np.concatenate([rows[null], known] if ordering.nulls_first else [known, rows[null]])
-    return rows
-
-
-def rank_values(values: AnyVector) -> Array:
-    """Doubles in the order of the values, and equal where these are."""
-    if isinstance(values, Vector):
-        return values.values.astype(np.float64)
-    _, order = np.unique(np.array([*values.dictionary, ""], dtype=object), return_inverse=True)
-    return order[values.codes].astype(np.float64)
+    """Some rows of a frame, of which there are `number`, as ORDER BY sorts them."""
+    keys = [key[rows] for key in order_keys(order, frame, number)]
+    # The last of the keys is the first to be sorted by.
+    return rows[np.lexsort(keys[::-1])] if keys else rows
 
 
 def _cells(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:

@@ -22,14 +22,14 @@ from dpdb.answers.tables.noisy_table import (
     NoisyTable,
     RowIndices,
     in_order,
-    spread,
 )
 from dpdb.plan.expressions.expressions import IntervalEnd
 from dpdb.plan.logical.query import Output, ends_asked_for
 from dpdb.plan.physical.plan import Plan
 from dpdb.privacy.bracket import Bracket
 from dpdb.privacy.walk import Walk
-from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.evaluate import Frame, evaluate, holds
+from dpdb.vectors.relational.keys import spread
 from dpdb.vectors.vector import AnyVector, Bools, Vector, constant, either
 
 _ROUNDING = 1e-9
@@ -99,10 +99,8 @@ def _having(plan: Plan, frame: Frame) -> RowIndices:
     """The groups for which HAVING is true."""
     if plan.having is None:
         return group_order(plan)
-    passed = evaluate(plan.having, frame)
-    assert isinstance(passed, Vector)
     order = group_order(plan)
-    return np.extract(np.broadcast_to(passed.values, plan.cells)[order], order)
+    return np.extract(spread(holds(plan.having, frame), plan.cells)[order], order)
 
 
 def _column(

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dpdb.engines.relations.leaves import BOOLEANS, Leaves, Rows, Searched
-from dpdb.engines.relations.matching import NO_CODE, PIECE, Matches, pieces
 from dpdb.plan.expressions.expressions import Expr, compare
 from dpdb.plan.relations.relations import (
     Equality,
@@ -27,6 +26,7 @@ from dpdb.plan.relations.relations import (
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
 from dpdb.vectors.logic import is_null
+from dpdb.vectors.relational.matching import NO_CODE, PIECE, Matches, pieces
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 _NULL = len(BOOLEANS)

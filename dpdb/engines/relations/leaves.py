@@ -8,18 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
-from dpdb.engines.relations.matching import Matches
 from dpdb.engines.sources.cells.words import Words
 from dpdb.engines.units.caps import within_cap
 from dpdb.engines.units.owners import Owners
 from dpdb.engines.units.row_hashes import HashedColumn, HashKey, hash_of, row_hashes
-from dpdb.engines.values.row_blocks import changes
 from dpdb.plan.expressions.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations.relations import Equality, Lookup, Scan
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
+from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.relational.matching import Matches
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 BOOLEANS = (False, True)

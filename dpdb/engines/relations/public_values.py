@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.protocol import Witness
-from dpdb.engines.relations.matching import Matches
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.units.keys import check_declarations, declared_of
 from dpdb.errors import DataFileError
@@ -18,6 +17,7 @@ from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
 from dpdb.policy.reading.column_reader import MAX_VALUES
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.relational.matching import Matches
 
 
 def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:

@@ -11,7 +11,7 @@ from dpdb.engines.protocol import representation
 from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.engines.values.coded_values import coded, different
 from dpdb.engines.values.grid_values import made_column, on_grid, rescaled
-from dpdb.engines.values.row_blocks import changes, mask
+from dpdb.engines.values.row_blocks import mask
 from dpdb.plan.expressions.expressions import Expr, conjunction
 from dpdb.plan.logical.per_unit import PerUnit, argument_grid
 from dpdb.plan.logical.query import Aggregate, Function
@@ -20,6 +20,7 @@ from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.relational.keys import changes
 from dpdb.vectors.vector import Array, Bools, Vector
 
 

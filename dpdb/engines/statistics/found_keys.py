@@ -11,11 +11,11 @@ from dpdb.engines.protocol import WORD, KeyCounts
 from dpdb.engines.statistics.gathered import Gathered
 from dpdb.engines.statistics.groups import declared_codes
 from dpdb.engines.units.caps import PlanRows
-from dpdb.engines.values.coded_values import numbered, whole
 from dpdb.plan.physical.plan import Plan
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
-from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, text_merge
+from dpdb.vectors.relational.keys import numbered, whole
+from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, concatenated
 
 
 def key_counts(plan: Plan, of: PlanRows) -> KeyCounts:
@@ -58,7 +58,12 @@ class UnitedKeys:
 def _united(parts: Sequence[KeyCounts]) -> KeyCounts:
     """The keys of all parts in their order."""
     kinds = [kind for _, kind in parts[0].columns]
-    vectors = [_together([part.columns[place][0] for part in parts]) for place in range(len(kinds))]
+    vectors = [
+        concatenated(
+            [part.columns[place][0] for part in parts], [len(part.units) for part in parts]
+        )
+        for place in range(len(kinds))
+    ]
     units = np.concatenate([part.units for part in parts])
     groups, first = numbered(vectors, np.arange(len(units)))
     sums = np.zeros(len(first), dtype=WORD)
@@ -72,16 +77,3 @@ def _at(vector: AnyVector, rows: Array) -> AnyVector:
     if isinstance(vector, TextVector):
         return TextVector(vector.codes[rows], vector.dictionary)
     return Vector(vector.values[rows], None if vector.null is None else vector.null[rows])
-
-
-def _together(parts: Sequence[AnyVector]) -> AnyVector:
-    """The values of all parts, one part after the other."""
-    texts = [part for part in parts if isinstance(part, TextVector)]
-    if texts:
-        merged = text_merge(texts)
-        codes = np.concatenate([part.codes for part in merged])
-        return TextVector(codes, merged[0].dictionary)
-    numbers = [part for part in parts if isinstance(part, Vector)]
-    nulls = [part.null for part in numbers if part.null is not None]
-    values = np.concatenate([part.values for part in numbers])
-    return Vector(values, np.concatenate(nulls) if nulls else None)

@@ -13,8 +13,8 @@ import numpy as np
 from dpdb.engines.protocol import RankWindow
 from dpdb.engines.sources.cells.text_hashes import random_factors
 from dpdb.engines.statistics.statistics import Statistics
-from dpdb.engines.values.row_blocks import changes
 from dpdb.records import dataclass
+from dpdb.vectors.relational.keys import changes
 from dpdb.vectors.vector import Array
 
 T = TypeVar("T")

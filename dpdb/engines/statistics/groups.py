@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.units.keys import translated
-from dpdb.engines.values.coded_values import whole
 from dpdb.engines.values.row_blocks import parts
 from dpdb.plan.expressions.expressions import ColumnRef, Expr
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Kind, Value
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.relational.keys import whole
 from dpdb.vectors.vector import AnyVector, Array, TextVector, array
 
 

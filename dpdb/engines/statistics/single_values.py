@@ -8,8 +8,7 @@ import numpy as np
 
 from dpdb.engines.relations.row_groups import RowGroups
 from dpdb.engines.values.coded_values import coded
-from dpdb.engines.values.grid_values import with_nulls
-from dpdb.engines.values.row_blocks import changes, mask
+from dpdb.engines.values.row_blocks import mask
 from dpdb.plan.expressions.expressions import ColumnRef, Expr
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.logical.query import Aggregate, Function
@@ -17,6 +16,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.relational.keys import changes
 from dpdb.vectors.vector import Array, Bools, Vector
 
 
@@ -73,7 +73,7 @@ class CellRows:
     def _with_nulls(self, argument: Expr, null: Bools) -> Numbers | Codes:
         """The values of an argument as a column holds them, with NULL in these rows."""
         if isinstance(argument, ColumnRef):
-            return with_nulls(self.frame.columns[argument.column.name], null)
+            return self.frame.columns[argument.column.name].with_nulls(null)
         vector = evaluate(argument, self.frame)
         assert isinstance(vector, Vector)
         return Numbers(np.where(null, 0.0, vector.values), None, null, 0)

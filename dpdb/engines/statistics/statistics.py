@@ -17,7 +17,6 @@ from dpdb.engines.values.coded_values import (
     coded,
     different,
     different_among_few,
-    identities,
     stored_texts,
 )
 from dpdb.engines.values.exact_sums import atom_counts, count_codes, tallies
@@ -39,6 +38,7 @@ from dpdb.plan.ranges.statistics import (
 )
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import evaluate
+from dpdb.vectors.relational.keys import ranks
 from dpdb.vectors.vector import Array, Bools
 
 
@@ -82,7 +82,7 @@ class Statistics:
         """The values an aggregate counts in each cell, sorted, as doubles."""
         argument = Literal(1, Kind.INTEGER) if aggregate.argument is None else aggregate.argument
         vector = evaluate(argument, self._frame)
-        numbers = np.broadcast_to(identities(vector).astype(np.float64), self._rows)
+        numbers = np.broadcast_to(ranks(vector).astype(np.float64), self._rows)
         counted = self._counted(numbers, vector.null, aggregate.where)
         known = numbers if vector.null is None else numbers[self._known(vector.null)]
         return CountedValues(

@@ -10,8 +10,8 @@ from dataclasses import field
 
 import numpy as np
 
-from dpdb.engines.values.row_blocks import changes
 from dpdb.records import dataclass
+from dpdb.vectors.relational.keys import changes
 from dpdb.vectors.vector import Array, Bools
 
 _HASH_BITS = 32

@@ -14,8 +14,9 @@ import numpy as np
 from dpdb.engines.sources.cells.text_hashes import random_factors
 from dpdb.engines.units.keys import is_text, named_numbers
 from dpdb.engines.units.row_hashes import HashKey, fresh_words, text_words
-from dpdb.engines.values.row_blocks import changes, row_blocks
+from dpdb.engines.values.row_blocks import row_blocks
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.relational.keys import changes
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 

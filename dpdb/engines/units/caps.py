@@ -21,12 +21,12 @@ from dpdb.engines.units.keys import NONE
 from dpdb.engines.units.owners import Owners
 from dpdb.engines.units.row_hashes import HashedColumn, HashKey, row_hashes
 from dpdb.engines.values import row_blocks
-from dpdb.engines.values.coded_values import numbered, whole
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Table
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
+from dpdb.vectors.relational.keys import numbered, whole
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector
 
 _HALF = np.uint64(32)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 
 from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.engines.values.exact_sums import count_codes
-from dpdb.engines.values.row_blocks import changes
 from dpdb.plan.expressions.expressions import ColumnRef, Expr
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
+from dpdb.vectors.relational.keys import changes
 from dpdb.vectors.stored_texts import StoredTexts
-from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, distinct
+from dpdb.vectors.vector import Array, Bools, TextVector
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,55 +54,12 @@ def coded(argument: Expr, frame: Frame) -> CodedValues:
     return CodedValues(vector.values, vector.null)
 
 
-def identities(vector: AnyVector) -> Array:
-    """A number for every row, equal where the values are, and in their order."""
-    if isinstance(vector, TextVector):
-        return np.asarray(_ranks(vector.dictionary)[vector.codes])
-    return vector.values
-
-
-def _ranks(dictionary: Sequence[str]) -> Array:
-    """The place of each text among the different ones in their order, and that of the empty one."""
-    texts = [*dictionary, ""]
-    # Python sorts texts in less time than numpy, which compares them as any objects.
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    ordered = [texts[place] for place in order]
-    new = np.fromiter(map(operator.ne, ordered[1:], ordered), np.bool_, len(ordered) - 1)
-    places = np.empty(len(texts), dtype=np.intp)
-    places[order] = np.append(0, np.cumsum(new))
-    return places
-
-
 def _different_texts(vector: TextVector) -> tuple[Sequence[object], Array]:
     """The texts of a dictionary, each once, and the place of each of its codes among them."""
     texts = [*vector.dictionary, ""]
     place_of = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     places = np.fromiter(map(place_of.__getitem__, texts), np.intp, len(texts))
     return [*place_of], places
-
-
-def whole(vector: AnyVector, rows: int) -> AnyVector:
-    """The vector with a value for each row, also if it is a constant."""
-    if isinstance(vector, TextVector):
-        return TextVector(np.broadcast_to(vector.codes, rows), vector.dictionary)
-    null = None if vector.null is None else np.broadcast_to(vector.null, rows)
-    return Vector(np.broadcast_to(vector.values, rows), null)
-
-
-def numbered(vectors: Sequence[AnyVector], kept: Array) -> tuple[Array, Array]:
-    """For each row kept the number of its combination of values, and a row of each of these.
-
-    Combinations are numbered in their order, by the first of the vectors first, with NULL last.
-    """
-    numbers, first = np.zeros(len(kept), dtype=np.int64), kept[:1]
-    for vector in vectors:
-        different, places = distinct(identities(vector)[kept])
-        if vector.null is not None:
-            places = np.where(vector.null[kept], len(different), places)
-        pairs = numbers * (len(different) + 1) + places
-        _, index, numbers = np.unique(pairs, return_index=True, return_inverse=True)
-        first = kept[index]
-    return numbers, first
 
 
 FEW = 2**16

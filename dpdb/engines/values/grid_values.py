@@ -10,7 +10,7 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr
 from dpdb.plan.ranges.statistics import Grid
 from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
-from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import Array, Bools, Vector
 
@@ -94,12 +94,3 @@ def made_column(column: Column, values: Array, missing: Bools | None) -> Numbers
         units = np.where(null, filler, units)
     held = grid.lowest, grid.highest
     return Numbers(units.astype(grid.dtype), grid.step, null, filler, held)
-
-
-def with_nulls(column: Numbers | Codes, missing: Bools) -> Numbers | Codes:
-    """The column, NULL in these rows, too."""
-    if isinstance(column, Codes):
-        return Codes(np.where(missing, len(column.values), column.codes), column.values)
-    null = missing if column.null is None else missing | column.null
-    units = np.where(missing, column.filler, column.units)
-    return Numbers(units, column.step, null, column.filler, column.held)

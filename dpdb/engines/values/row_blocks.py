@@ -6,7 +6,7 @@ and how large they are, follows from the expression and the policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.policy.catalog import Column, Kind
 from dpdb.vectors.evaluate import Frame, evaluate, holds, public_dictionary
-from dpdb.vectors.vector import Array, Bools
+from dpdb.vectors.vector import Bools
 
 BLOCK = 2**16
 """The rows of a block."""
@@ -84,16 +84,3 @@ def _works_out(expression: Expr) -> bool:
     if isinstance(expression, Arithmetic | Call | Case | Cast):
         return True
     return any(map(_works_out, children(expression)))
-
-
-def changes(keys: Iterable[Array], rows: int) -> Bools:
-    """Which of so many rows is the first, or differs in a key from the one before.
-
-    Those are best taken by `compress`: what has such an array as an index takes several times as
-    long where rows change now and then.
-    """
-    new = np.zeros(rows, dtype=np.bool_)
-    new[:1] = True
-    for key in keys:
-        new[1:] |= key[1:] != key[:-1]
-    return new

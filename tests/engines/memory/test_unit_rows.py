@@ -12,7 +12,6 @@ from dpdb.engines import memory as engine
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.relations import unit_rows
 from dpdb.engines.relations.leaves import own_texts
-from dpdb.engines.relations.matching import Matches
 from dpdb.engines.relations.unit_rows import UnitRows, pieces
 from dpdb.engines.units.keys import NONE
 from dpdb.plan.planner import plan
@@ -23,6 +22,7 @@ from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors import evaluate
 from dpdb.vectors.columns import Codes
 from dpdb.vectors.plain_values import plain_values
+from dpdb.vectors.relational.matching import Matches
 from tests.engines.conformance.test_found_keys import SHARE
 from tests.support.exactly import raw
 
