@@ -9,8 +9,7 @@ import numpy as np
 
 from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.expressions.expressions import Slot
-from dpdb.plan.logical.found_keys import KeyRow
-from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function
+from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function, KeyRow
 from dpdb.plan.physical.moments import Combination, Estimate
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks

@@ -14,10 +14,8 @@ from functools import partial
 from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan.costs.unit_work import work_of
 from dpdb.plan.expressions.expressions import Slot
-from dpdb.plan.logical.derived import DerivedQuery
-from dpdb.plan.logical.derived_columns import has_intervals, most_rows, selects_by_noise
-from dpdb.plan.logical.found_keys import FoundKeys
-from dpdb.plan.logical.query import Query
+from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
+from dpdb.plan.logical.query import FoundKeys, Query
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate

@@ -12,7 +12,7 @@ from dpdb.errors import Unsupported, UsageError
 from dpdb.ledger.memory import MemoryLedger
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.logical.query import Query
-from dpdb.plan.relations.facts import Facts
+from dpdb.plan.relations.relations import Facts
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of
 from dpdb.policy.timestamps import read_timestamp

@@ -9,8 +9,7 @@ import pytest
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import ColumnRef
-from dpdb.plan.ranges.group_keys import MAX_RANGE, key_values
-from dpdb.plan.ranges.possible_values import MAX_VALUES
+from dpdb.plan.ranges.group_keys import MAX_RANGE, MAX_VALUES, key_values
 from dpdb.policy.catalog import Column, Kind, Value
 from tests.support.plans import PRIVATE, query
 

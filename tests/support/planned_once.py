@@ -21,7 +21,7 @@ from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.lowering import RowCount
 from dpdb.plan.physical.plan import Plan, ReleasedGroup
 from dpdb.plan.planner import plan
-from dpdb.plan.relations.facts import NO_FACTS, Facts
+from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import session

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.row_unions import RowUnion
-from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.relations.relations import (
     Equality,
     Join,

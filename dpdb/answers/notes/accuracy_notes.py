@@ -13,9 +13,8 @@ from dpdb.answers.notes.release_reports import atom_sums, has_margin, release_la
 from dpdb.answers.record import CellColumn
 from dpdb.answers.suggested_bounds import declared_range
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of, conjunction, slots
-from dpdb.plan.logical.derived_columns import has_intervals
-from dpdb.plan.logical.found_keys import are_sought
-from dpdb.plan.logical.query import Options
+from dpdb.plan.logical.derived import has_intervals
+from dpdb.plan.logical.query import Options, are_sought
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.ranges import narrow
 from dpdb.plan.ranges.statistics import JointRanks, Ranks

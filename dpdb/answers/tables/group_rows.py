@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpdb.answers.estimates import Noisy, vector
 from dpdb.plan.expressions.expressions import Slot
-from dpdb.plan.logical.found_keys import KeyRow, are_sought
+from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Value
 from dpdb.vectors.vector import AnyVector

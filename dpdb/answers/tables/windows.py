@@ -6,7 +6,7 @@ import numpy as np
 
 from dpdb.answers.tables.noisy_table import order_keys
 from dpdb.plan.logical.derived import Window
-from dpdb.plan.logical.row_windows import PICKS, TOTALS
+from dpdb.plan.logical.row_tables import PICKS, TOTALS
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.relational.keys import ranks, sort_keys, spread
 from dpdb.vectors.relational.windows import FrameTotals, OrderedRows

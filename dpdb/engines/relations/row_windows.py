@@ -16,7 +16,7 @@ from dpdb.engines.values.row_blocks import mask, null_mask
 from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.per_unit import argument_grid
-from dpdb.plan.logical.row_windows import PICKS, RANKINGS, WindowedRows
+from dpdb.plan.logical.row_tables import PICKS, RANKINGS, WindowedRows
 from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

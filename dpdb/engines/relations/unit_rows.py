@@ -47,8 +47,7 @@ from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.row_unions import RowUnion
-from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.policy.catalog import Column, Kind, Table

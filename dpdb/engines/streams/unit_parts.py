@@ -15,7 +15,7 @@ from dpdb.engines.relations.row_unions import one_after_the_other
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams.unit_words import unit_hashes
 from dpdb.plan.expressions.single_values import UnitValue, single_value
-from dpdb.plan.logical.found_keys import are_sought
+from dpdb.plan.logical.query import are_sought
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
 from dpdb.vectors.vector import Array

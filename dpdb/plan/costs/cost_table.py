@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
-from dpdb.plan.costs.unit_texts import texts_of
 from dpdb.plan.expressions.expressions import (
     Call,
     Case,
@@ -25,7 +25,11 @@ from dpdb.plan.expressions.expressions import (
     columns_of,
 )
 from dpdb.plan.expressions.single_values import SingleValue
-from dpdb.plan.relations.relations import Scan, Source, scans
+from dpdb.plan.expressions.text_functions import LONGEST_JOINED
+from dpdb.plan.logical.derived import Window
+from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
+from dpdb.plan.relations.relations import Joined, Scan, Source, scans
 from dpdb.policy.catalog import Kind, Table
 from dpdb.records import dataclass
 
@@ -92,18 +96,16 @@ JOINED = Cost(1_200, sort=150_000)
 MATCH = Cost(2_400, 40)
 """A regular expression; 1,090 and 1 to 34 a byte."""
 
-_TEXTS = dict.fromkeys(
-    ("lower", "upper", "trim", "ltrim", "rtrim", "substr", "left", "right", "replace"), TEXT
-)
-_TESTS = dict.fromkeys(("length", "position", "starts_with", "ends_with", "contains"), TEXT)
-_NUMBERS = dict.fromkeys(
-    ("abs", "floor", "ceil", "trunc", "sign", "clamp", "least", "greatest", "coalesce", "nullif"),
-    NUMBER,
-)
+_TEXTS = (
+    "lower", "upper", "trim", "ltrim", "rtrim", "substr", "left", "right", "replace",
+    "length", "position", "starts_with", "ends_with", "contains",
+)  # fmt: skip
+_NUMBERS = (
+    "abs", "floor", "ceil", "trunc", "sign", "clamp", "least", "greatest", "coalesce", "nullif",
+)  # fmt: skip
 _CALLS = {
-    **_TEXTS,
-    **_TESTS,
-    **_NUMBERS,
+    **dict.fromkeys(_TEXTS, TEXT),
+    **dict.fromkeys(_NUMBERS, NUMBER),
     "split_part": SPLIT,
     "concat": JOINED,
     "regexp_contains": MATCH,
@@ -148,11 +150,6 @@ def of_operation(expression: Expr) -> Cost:
     return NUMBER
 
 
-def _is_listed(expression: Expr) -> bool:
-    """Whether the policy lists the texts: rows then hold numbers in their place."""
-    return isinstance(expression, ColumnRef) and expression.column.values is not None
-
-
 @dataclass(frozen=True)
 class Costs:
     """The time and the memory that expressions over the rows of a source take."""
@@ -177,15 +174,14 @@ class Costs:
 
     def _time(self, expression: Expr, rows: int) -> int:
         """The time to evaluate an expression in `rows` rows."""
-        below = self.total(children(expression), rows)
-        if isinstance(expression, ColumnRef):
-            if not isinstance(expression.column, SingleValue):
+        match expression:
+            case ColumnRef(column=SingleValue(argument=argument, where=where)):
+                return rows * WINDOW + self.total((argument, where), rows)
+            case ColumnRef():
                 return 0
-            value = expression.column
-            return rows * WINDOW + self.total((value.argument, value.where), rows)
-        cost = of_operation(expression)
-        taken = rows * cost.row + cost.sort
-        return below + taken + self._read(cost, children(expression), rows)
+        cost, operands = of_operation(expression), children(expression)
+        taken = rows * cost.row + cost.sort + self._read(cost, operands, rows)
+        return self.total(operands, rows) + taken
 
     def _read(self, cost: Cost, read: Sequence[Expr], rows: int) -> int:
         """The time that the characters of texts take."""
@@ -200,7 +196,13 @@ class Costs:
 
     def keys(self, expressions: Iterable[Expr], rows: int) -> int:
         """The time that texts take by which rows are sorted, grouped, joined or put together."""
-        keys = [each for each in expressions if each.kind is Kind.TEXT and not _is_listed(each)]
+        keys = [
+            each
+            for each in expressions
+            if each.kind is Kind.TEXT
+            # Of texts that the policy lists, rows hold numbers.
+            and not (isinstance(each, ColumnRef) and each.column.values is not None)
+        ]
         return len(keys) * rows * KEY.row + self._read(KEY, keys, rows)
 
     def hashes(self, rows: int) -> int:
@@ -210,3 +212,111 @@ class Costs:
         )
         columns = sum(len(leaf.table.told_apart_by) for leaf in leaves)
         return rows * (HASH + HASHED_COLUMN * columns)
+
+
+_JOINED = 4 * LONGEST_JOINED
+"""The most bytes of a text that `||` makes."""
+_SHORT = 40
+"""More than the characters of a number, a date or a boolean."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a column or an expression in the rows of a unit."""
+
+    longest: int
+    """The most bytes of a text."""
+    held: int = 0
+    """The most bytes of all cells of the columns that the texts are from."""
+    rows: int = 1
+    """The most rows of a unit in these columns."""
+    others: int = 0
+    """The most bytes of a text that is from no column."""
+
+    def different(self, rows: int) -> int:
+        """The most bytes of different texts in `rows` rows."""
+        return min(rows * self.longest, self.held + rows * self.others)
+
+    def in_rows(self, rows: int) -> int:
+        """The most bytes of texts in `rows` rows, if a join repeats the rows of a table evenly."""
+        times = -(-rows // max(self.rows, 1))
+        return min(rows * self.longest, times * self.held + rows * self.others)
+
+    @staticmethod
+    def made(longest: int) -> Texts:
+        """Texts of at most `longest` bytes that are from no column."""
+        return Texts(longest, others=longest)
+
+    @staticmethod
+    def of_any(parts: Iterable[Texts]) -> Texts:
+        """The texts of a column whose every text is one of the parts'."""
+        several = [*parts]
+        return Texts(
+            max((part.longest for part in several), default=0),
+            sum(part.held for part in several),
+            min((part.rows for part in several if part.held), default=1),
+            max((part.others for part in several), default=0),
+        )
+
+
+def texts_of(source: Source, expression: Expr) -> Texts:
+    """The texts that an expression over a source can have as values."""
+    within = partial(texts_of, source)
+    match expression:
+        case ColumnRef(column=column):
+            return _in_column(source, column.name)
+        case Literal(value=str(value)):
+            return Texts.made(len(value.encode("utf-8", "replace")))
+        case Case(branches=branches, default=default):
+            return Texts.of_any(map(within, (*(value for _, value in branches), default)))
+        case Call(name="concat", arguments=arguments):
+            whole = sum(within(each).longest for each in arguments)
+            return Texts.made(min(whole, _JOINED))
+        case Call(name="coalesce" | "nullif", arguments=arguments):
+            return Texts.of_any(map(within, arguments))
+        case Call(name="replace", arguments=(first, old, new)):
+            # A character of at most four bytes replaces one of at least one, or the text is short.
+            if within(new).longest <= within(old).longest:
+                return within(first)
+            return Texts.made(max(4 * within(first).longest, _JOINED))
+        case Call(kind=Kind.TEXT, arguments=(first, *_)) if first.kind is Kind.TEXT:
+            return within(first)
+        case Cast(operand=operand) if operand.kind is Kind.TEXT:
+            return within(operand)
+    return Texts.made(_SHORT)
+
+
+def _in_column(source: Source, name: str) -> Texts:
+    """The texts of a column of a source."""
+    if isinstance(source, Joined):
+        for scan in scans(source.relation):
+            for column in scan.table.columns:
+                if scan.name(column) == name:
+                    return _in_column(scan.table, column.name)
+        return Texts.made(_SHORT)
+    at = next((n for n, c in enumerate(source.columns) if c.name == name), None)
+    if at is None:
+        return Texts.made(_SHORT)
+    match source:
+        case PerUnit(source=below) as table:
+            assert below is not None
+            each: Expr | None = (*table.keys, *(a.argument for a in table.aggregates))[at]
+            return Texts.made(_SHORT) if each is None else texts_of(below, each)
+        case RowUnion(parts=parts):
+            return Texts.of_any(texts_of(p.source, p.columns[at]) for p in parts)
+        case WindowedRows(rows=rows) as table:
+            assert rows is not None
+            if at < len(rows.columns):
+                return _in_column(rows, name)
+            window: Window = table.windows[at - len(rows.columns)]
+            return Texts.of_any(texts_of(rows, each) for each in window.arguments[:1])
+    column = source.columns[at]
+    longest = column.length
+    if column.values is not None:
+        declared = (len(str(value).encode("utf-8", "replace")) for value in column.values)
+        longest = max(declared, default=0)
+    if source.public:
+        return Texts.made(longest)
+    if name == source.unit:  # It is the same in all rows.
+        return Texts(longest, longest, 1)
+    return Texts(longest, source.text_budget, source.rows_held)

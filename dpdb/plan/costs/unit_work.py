@@ -38,8 +38,7 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.query import Query
-from dpdb.plan.logical.row_unions import RowUnion
-from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass

@@ -21,7 +21,7 @@ from dpdb.plan.expressions.single_values import single_value, stored_columns
 from dpdb.plan.relations.contradictions import Obstacle, obstacle
 from dpdb.plan.relations.privacy_ids import columns_of_owner
 from dpdb.plan.relations.relations import Source
-from dpdb.policy.catalog import Column, Kind
+from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.records import dataclass
 
 
@@ -250,3 +250,27 @@ class PublicRows(Query):
         parts = [each.expression for each in self.outputs] + [e.expression for e in self.order]
         parts += [] if self.where is None else [self.where]
         return tuple(dict.fromkeys(c for part in parts for c in columns_of(part).values()))
+
+
+KeyRow = tuple[Value | None, ...]
+"""A value for each of the keys that are found; None is NULL, which is a value of its own here."""
+
+
+@dataclass(frozen=True)
+class FoundKeys:
+    """The keys of a plan that are found in the data, and the values found so far.
+
+    Values that are shown were released with noise, so they may be used like declared values.
+    """
+
+    places: tuple[int, ...]
+    """Indices of the found keys among the plan's keys."""
+    most: int = 1
+    """A stand-in for the number of groups until the values are released."""
+    shown: tuple[KeyRow, ...] | None = None
+    """The released values, in ascending order with NULL last; None before their release."""
+
+
+def are_sought(found: FoundKeys | None) -> bool:
+    """Whether there are keys to be found."""
+    return found is not None and found.shown is None

@@ -12,10 +12,8 @@ from dpdb.plan.costs.unit_work import NO_WORK, UnitWork
 from dpdb.plan.expressions.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.expressions.single_values import stored_columns
 from dpdb.plan.identity import identity
-from dpdb.plan.logical.derived import Derived
-from dpdb.plan.logical.derived_columns import noisy_columns
-from dpdb.plan.logical.found_keys import FoundKeys, are_sought
-from dpdb.plan.logical.query import Ordering, Output
+from dpdb.plan.logical.derived import Derived, noisy_columns
+from dpdb.plan.logical.query import FoundKeys, Ordering, Output, are_sought
 from dpdb.plan.physical.moments import Estimate, GroupMoments
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval

@@ -9,12 +9,15 @@ the same owner, and every row of a relation has a private row in it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import StrEnum
+from typing import Protocol
 
-from dpdb.plan.expressions.expressions import Expr, columns_of, conjunction, conjuncts
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.errors import Unsupported
+from dpdb.plan.expressions.expressions import Expr, Literal, columns_of, conjunction, conjuncts
+from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.records import dataclass
 
 
@@ -264,3 +267,44 @@ def certain_scans(relation: Relation) -> Iterator[Scan]:
         case Join(kind=JoinKind.INNER, left=left, right=right):
             yield from certain_scans(left)
             yield right
+
+
+class Facts(Protocol):
+    """Facts about the rows of public tables."""
+
+    @abstractmethod
+    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
+        """The most rows of a public table that have the same values, none NULL, in the columns.
+
+        That is the number of its rows where there are no columns.
+        """
+
+    @abstractmethod
+    def rows(self, query: object) -> tuple[tuple[Value | None, ...], ...] | None:
+        """The rows of a query of public tables, exact; None where no table may be read."""
+
+    @abstractmethod
+    def value(self, query: object) -> Literal | None:
+        """The one value of a query of public tables, exact; None where no table may be read.
+
+        Raises Unsupported where the query has more rows than one.
+        """
+
+
+class _NoFacts(Facts):
+    def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
+        named = ", ".join(columns) or "its columns"
+        raise Unsupported(
+            f"the policy does not say how many rows of {table.name} one row can meet",
+            hint=f"declare a key of {table.name}, or at_most for {named}",
+        )
+
+    def rows(self, query: object) -> None:
+        return None
+
+    def value(self, query: object) -> None:
+        return None
+
+
+NO_FACTS: Facts = _NoFacts()
+"""The facts without access to any table: none but the policy."""

@@ -10,19 +10,18 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 
-from dpdb.errors import TooLarge, Unsupported
+from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import Call, ColumnRef, Expr
-from dpdb.plan.relations.facts import Facts
 from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_of
 from dpdb.plan.relations.relations import (
     Equality,
+    Facts,
     Join,
     JoinKind,
     Mark,
     NodeRows,
     Relation,
     Scan,
-    scans,
 )
 from dpdb.policy.catalog import Policy, Table
 from dpdb.records import dataclass
@@ -317,22 +316,3 @@ def _most(
 
 def _pairs(left: Iterable[Key], right: Iterable[Key]) -> frozenset[Key]:
     return frozenset(a | b for a, b in product(left, right))
-
-
-MAX_PUBLIC_HELD = 5_000_000
-"""The most rows that a join of public tables alone makes."""
-
-
-def check_public(relation: Relation, known: Shape, facts: Facts) -> None:
-    """Refuse a join of public tables that may make too many rows."""
-    first = next(scans(relation))
-    rows = facts.fan_out(first.table, ()) * known.fan_out
-    if rows > MAX_PUBLIC_HELD:
-        raise TooLarge(
-            f"{_called(relation)} make up to {rows} rows, {MAX_PUBLIC_HELD} are allowed",
-            hint="join on more columns, or on a key",
-        )
-
-
-def _called(relation: Relation) -> str:
-    return " and ".join(map(str, scans(relation)))

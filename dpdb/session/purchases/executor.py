@@ -20,7 +20,7 @@ from dpdb.answers.record import Disclosure
 from dpdb.answers.tables.derived import subquery_answers
 from dpdb.answers.tables.group_rows import with_keys
 from dpdb.errors import InternalError, paid_for
-from dpdb.plan.logical.found_keys import KeyRow, are_sought
+from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks, Tally
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss

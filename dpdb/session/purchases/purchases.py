@@ -16,8 +16,7 @@ from dpdb.errors import BudgetExceeded, OutOfResources, paid_for
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.row_unions import RowUnion
-from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss

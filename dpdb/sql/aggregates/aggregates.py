@@ -14,8 +14,8 @@ from dpdb.plan.logical.per_unit import of_different, of_units
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Kind, changed
-from dpdb.sql.aggregates.contribution_bounds import bounded
-from dpdb.sql.aggregates.refused_aggregates import NAMES, refusal
+from dpdb.sql.aggregates.lists import NAMED_QUANTILES, PERCENTILES, REFUSED_NAMES, refusal
+from dpdb.sql.aggregates.named_arguments import bounded
 from dpdb.sql.scalars import types
 from dpdb.sql.syntax.literals import has_named_arguments
 from dpdb.sql.syntax.trees import node_name, only, place, written_name
@@ -50,16 +50,10 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 }
 
 
-PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
-"""PERCENTILE_CONT and PERCENTILE_DISC mean the same: the answer is a point of the grid."""
-NAMED_QUANTILES = ("QUANTILE_DISC", "APPROX_PERCENTILE")
-"""The names of quantiles that sqlglot does not know."""
-
-
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    named = ("APPROX_BOUNDS", *NAMED_QUANTILES, *NAMES)
+    named = ("APPROX_BOUNDS", *NAMED_QUANTILES, *REFUSED_NAMES)
     return plain or has_named_arguments(node) or _is_called(node, *named)
 
 

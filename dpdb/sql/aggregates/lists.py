@@ -1,8 +1,8 @@
-"""Aggregates that give a list: each element is a column of the answer, with an interval of its own.
+"""Aggregates that return a list, and the refusal of those that cannot.
 
-`QUANTILE_CONT(x, [0.25, 0.75])` stands for two columns, and so do BigQuery's APPROX_QUANTILES and
-DuckDB's HISTOGRAM with the ends of its bins stand for several. One element of a list can be asked
-for in brackets.
+`QUANTILE_CONT(x, [0.25, 0.75])` stands for two columns of the answer, each with an interval of its
+own, and so do BigQuery's APPROX_QUANTILES and DuckDB's HISTOGRAM with the ends of its bins stand
+for several. One element of a list can be asked for in brackets.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from sqlglot import exp
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.policy.numbers import decimal
 from dpdb.records import dataclass
-from dpdb.sql.aggregates.aggregates import NAMED_QUANTILES, PERCENTILES
 from dpdb.sql.syntax.literals import has_named_arguments, written_number
-from dpdb.sql.syntax.trees import only, place
+from dpdb.sql.syntax.trees import only, place, written_name
 
+PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
+"""PERCENTILE_CONT and PERCENTILE_DISC mean the same: the answer is a point of the grid."""
+NAMED_QUANTILES = ("QUANTILE_DISC", "APPROX_PERCENTILE")
+"""The names of quantiles that sqlglot does not know."""
 MAX_ELEMENTS = 200
 """The most elements of a list: an answer has as many columns at most."""
 _DECIMALS = 6
@@ -209,3 +212,73 @@ def _bins(
         bins.append(Element(f"{low[0]} < {name} <= {high[0]}", both))
     bins.append(Element(f"{name} > {last[0]}", above(last[1])))
     return [Element(each.name, exp.CountIf(this=each.call)) for each in bins]
+
+
+REFUSED_NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
+"""The aggregates whose names sqlglot does not know."""
+_LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
+"""The aggregates known to sqlglot that return a list."""
+_DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
+
+
+def refusal(node: exp.Expr, text: str) -> Unsupported | None:
+    """The error for an aggregate that is refused; None for all others."""
+    if not _is_refused(node):
+        return None
+    if isinstance(node, exp.Anonymous):
+        name, arguments = str(node.this).upper(), node.expressions
+    else:
+        name, arguments = written_name(node, text), [node.this, node.expression]
+    if name == "EVERY" or isinstance(node, _DECIDED_BY_ONE):
+        return _decided_by_one(node, name, text)
+    column = _column(arguments[0] if arguments else None)
+    counted = f"SELECT {column}, COUNT(*) AS n … GROUP BY {column}"
+    match node:
+        case exp.ApproxQuantiles():
+            hint = (
+                "by itself in the SELECT list it is a column for each element; one of them is "
+                f"APPROX_QUANTILES({column}, 4)[OFFSET(1)]"
+            )
+        case exp.Anonymous() if name == "HISTOGRAM" and len(arguments) > 1:
+            hint = f"with the ends of its bins: HISTOGRAM({column}, [10, 20, 30])"
+        case exp.Anonymous() if name == "HISTOGRAM":
+            hint = f"{counted}; or HISTOGRAM({column}, [10, 20, 30])"
+        case exp.ApproxTopSum():
+            measure = _column(node.expression)
+            hint = (
+                f"SELECT {column}, SUM({measure}) AS s … GROUP BY {column} ORDER BY s DESC LIMIT 10"
+            )
+        case _:
+            most = _number(next(iter(arguments[1:]), None)) or "10"
+            hint = f"{counted} ORDER BY n DESC LIMIT {most}"
+    return Unsupported(f"{name} is not supported here", hint=hint, place=place(node, text))
+
+
+def _decided_by_one(node: exp.Expr, name: str, text: str) -> Unsupported:
+    """The error for EVERY, BOOL_AND and BOOL_OR."""
+    condition = "x" if isinstance(node, exp.LogicalOr) else "NOT x"
+    return Unsupported(
+        f"{name} is not supported: one row can decide it",
+        hint=f"COUNT_IF({condition}) counts the rows that would; AVG(x) is the part that is true",
+        place=place(node, text),
+    )
+
+
+def _is_refused(node: exp.Expr) -> bool:
+    """Whether an aggregate returns a list, or may be decided by one row."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper() in REFUSED_NAMES
+    return isinstance(node, (*_LISTS, *_DECIDED_BY_ONE))
+
+
+def _column(argument: exp.Expr | None) -> str:
+    """The argument of an aggregate, if it is a column, as a query would name it."""
+    if isinstance(argument, exp.Distinct):
+        argument = next(iter(argument.expressions), None)
+    return argument.sql() if isinstance(argument, exp.Column) else "x"
+
+
+def _number(node: exp.Expr | None) -> str | None:
+    """The node's text if it is a number literal, else None."""
+    number = isinstance(node, exp.Literal) and not node.args.get("is_string")
+    return str(node.this) if number and node is not None else None

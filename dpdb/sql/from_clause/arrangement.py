@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import groupby
 
-from dpdb.errors import Unsupported
+from dpdb.errors import Place, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import (
     Compare,
     Expr,
@@ -19,11 +19,11 @@ from dpdb.plan.expressions.expressions import (
     conjunction,
     conjuncts,
 )
-from dpdb.plan.relations.facts import Facts
 from dpdb.plan.relations.privacy_ids import THE_UNIT, name_of
 from dpdb.plan.relations.relations import (
     Attached,
     Equality,
+    Facts,
     Join,
     Joined,
     JoinKind,
@@ -32,11 +32,11 @@ from dpdb.plan.relations.relations import (
     Relation,
     Scan,
     Source,
+    scans,
 )
-from dpdb.plan.relations.stability import Owner, Shape, check_public, shape
+from dpdb.plan.relations.stability import Owner, Shape, shape
 from dpdb.policy.catalog import Policy, Table
 from dpdb.records import dataclass
-from dpdb.sql.from_clause.unmatched import refusal_of_unmatched
 from dpdb.sql.scopes.views import TableInJoin
 
 
@@ -63,7 +63,7 @@ def _as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
     """The relation as a query reads it, with the policy's cap."""
     known = shape(relation, policy, facts)
     if known.owner is Owner.PUBLIC:
-        check_public(relation, known, facts)
+        _check_public(relation, known.fan_out, facts)
     unit = policy.unit if known.owner is Owner.UNIT else None
     return Joined(
         relation,
@@ -75,6 +75,22 @@ def _as_source(relation: Relation, policy: Policy, facts: Facts) -> Joined:
         known.fan_out,
         steps=known.steps,
     )
+
+
+MAX_PUBLIC_HELD = 5_000_000
+"""The most rows that a join of public tables alone makes."""
+
+
+def _check_public(relation: Relation, fan_out: int, facts: Facts) -> None:
+    """Refuse a join of public tables that may make too many rows."""
+    tables = list(scans(relation))
+    rows = facts.fan_out(tables[0].table, ()) * fan_out
+    if rows > MAX_PUBLIC_HELD:
+        raise TooLarge(
+            f"{' and '.join(map(str, tables))} make up to {rows} rows,"
+            f" {MAX_PUBLIC_HELD} are allowed",
+            hint="join on more columns, or on a key",
+        )
 
 
 def with_lookups(
@@ -115,7 +131,8 @@ class _Arrangement:
         """Join tables of any order, each next to a table that an equality links it to, if any."""
         left = sorted(parts, key=lambda part: (part.scan.table.public, part.scan.leaf))
         if self.relation is None:
-            self._begin(left.pop(0))
+            self.relation = left[0].scan
+            self._add(left.pop(0))
         while left:
             part = next((p for p in left if self._links(p)), None) or left[0]
             left.remove(part)
@@ -169,10 +186,6 @@ class _Arrangement:
         self.relation = Join(JoinKind.INNER, part.scan, public.scan, turned, rest)
         self._add(part)
 
-    def _begin(self, part: TableInJoin) -> None:
-        self.relation = part.scan
-        self._add(part)
-
     def _join(self, part: TableInJoin, on: tuple[Equality, ...], rest: Expr | None) -> None:
         assert self.relation is not None
         self.relation = Join(part.kind, self.relation, part.scan, on, rest)
@@ -183,7 +196,7 @@ class _Arrangement:
         self.done |= _names(part.scan)
 
     def _links(self, part: TableInJoin) -> bool:
-        """Whether a table may be joined next: by the unit's column; a public one by any equality."""
+        """Whether a table may be joined next: by the unit's column; if public, by any equality."""
         on = self._equalities(self.conditions, part.scan)
         return bool(on) if part.scan.table.public else self._of_one_unit(part, on)
 
@@ -283,3 +296,12 @@ def _is_among(condition: Expr, on: Iterable[Equality]) -> bool:
         return False
     sides = condition.left, condition.right
     return any(pair in (sides, sides[::-1]) for pair in on)
+
+
+def refusal_of_unmatched(public: str, unit: str, where: Place | None) -> Unsupported:
+    """The error for rows of a public table that are kept without a match."""
+    return Unsupported(
+        f"a row of {public} without a match would tell that no {unit} has one",
+        hint="use JOIN, or COUNT of a private column: groups are shown even if nobody is in them",
+        place=where,
+    )

@@ -22,11 +22,11 @@ from dpdb.plan.logical.derived import (
     UnionAll,
     Values,
     derived_query,
+    is_one_row,
     released,
 )
-from dpdb.plan.logical.derived_columns import is_one_row
 from dpdb.plan.logical.query import Output, PublicRows, Query
-from dpdb.plan.relations.facts import Facts
+from dpdb.plan.relations.relations import Facts
 from dpdb.policy.catalog import Kind
 from dpdb.sql.scalars import types
 from dpdb.sql.scalars.predicates import MAX_LIST

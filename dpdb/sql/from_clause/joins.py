@@ -18,8 +18,7 @@ from dpdb.plan.expressions.expressions import (
     conjunction,
 )
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.row_unions import RowUnion
-from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Relation, Scan, scans
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass

@@ -21,8 +21,7 @@ from dpdb.plan.expressions.expressions import (
     slots,
 )
 from dpdb.plan.logical.derived import Window
-from dpdb.plan.logical.row_unions import names_in, rows_read
-from dpdb.plan.logical.row_windows import PICKS, RANKINGS, TOTALS, windowed_rows
+from dpdb.plan.logical.row_tables import PICKS, RANKINGS, TOTALS, names_in, rows_read, windowed_rows
 from dpdb.plan.relations.relations import Joined, is_full
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates.windows import window

@@ -26,13 +26,13 @@ from dpdb.sql.from_clause.joins import (
     scope_of,
     turned,
 )
+from dpdb.sql.from_clause.public_tables import check_matched
 from dpdb.sql.from_clause.row_windows import (
     ROW_BY_ROW,
     WINDOWED,
     WindowedExpressions,
     windowed_view,
 )
-from dpdb.sql.from_clause.unmatched import check_matched
 from dpdb.sql.scalars import types
 from dpdb.sql.scopes.group_by import position
 from dpdb.sql.scopes.scopes import RowExpressions, condition_in

@@ -26,7 +26,7 @@ from dpdb.records import dataclass
 from dpdb.sql.aggregates.aggregate_formulas import of_two_columns
 from dpdb.sql.aggregates.aggregates import aggregate, is_aggregate
 from dpdb.sql.aggregates.lists import element
-from dpdb.sql.aggregates.noise_reports import report, without_report
+from dpdb.sql.aggregates.named_arguments import report, without_report
 from dpdb.sql.aggregates.windows import window
 from dpdb.sql.scalars.expression_binder import ExpressionBinder
 from dpdb.sql.scopes.views import Scope, SubqueryBinder

@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from dpdb.plan.logical.derived import Derived
 from dpdb.plan.logical.query import Ordering, Output, Query
-from dpdb.plan.relations.facts import Facts
-from dpdb.plan.relations.relations import Attached, Lookup
+from dpdb.plan.relations.relations import Attached, Facts, Lookup
 from dpdb.policy.catalog import Policy
 from dpdb.sql.scopes.scopes import Answers
 from dpdb.sql.scopes.views import SubqueryBinder, View

@@ -16,8 +16,7 @@ from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, Slot
 from dpdb.plan.logical.derived import Derived, derived_query
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Ordering, Output, Query
-from dpdb.plan.relations.facts import NO_FACTS, Facts
-from dpdb.plan.relations.relations import Attached, Lookup
+from dpdb.plan.relations.relations import NO_FACTS, Attached, Facts, Lookup
 from dpdb.policy.catalog import Policy, changed
 from dpdb.records import dataclass
 from dpdb.sql.aggregates import windows
@@ -32,19 +31,18 @@ from dpdb.sql.from_clause.exact_answers import (
 )
 from dpdb.sql.scalars.spellings import write_out_ratios
 from dpdb.sql.scopes import group_by
-from dpdb.sql.scopes.correlation import is_correlated
 from dpdb.sql.scopes.scopes import Answers, Constants
 from dpdb.sql.scopes.views import Scope, View
-from dpdb.sql.selects import derived_tables, unions, unit_groups
-from dpdb.sql.selects.correlated import CorrelatedBinder
+from dpdb.sql.selects import derived_tables, unions
+from dpdb.sql.selects.correlated import CorrelatedBinder, is_correlated
+from dpdb.sql.selects.derived_tables import are_asked_for, public_rows, single_row
 from dpdb.sql.selects.lookups import LookupBinder, check, read_inside
-from dpdb.sql.selects.public_selects import are_asked_for, public_rows, single_row
-from dpdb.sql.selects.table_queries import table_query
+from dpdb.sql.selects.table_queries import groups_units, table_query, unit_view
 from dpdb.sql.syntax.options import WrittenOption
 from dpdb.sql.syntax.short_forms import with_groups, write_out_semi_joins
 from dpdb.sql.syntax.trees import Effort, only, place
 from dpdb.sql.text.dialect import select_tree
-from dpdb.sql.text.labels import column_names, labels_of
+from dpdb.sql.text.tokens import column_names, labels_of
 
 
 def bind(
@@ -122,8 +120,8 @@ class Binder:
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
             return derived_tables.selection(tree, written, scope, self, terms)
-        if row_by_row and unit_groups.groups_units(tree, scope, self.policy):
-            return unit_groups.unit_view(tree, written, scope, self, self.policy)
+        if row_by_row and groups_units(tree, scope, self.policy):
+            return unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
         if self.rows and are_asked_for(tree, scope):

@@ -18,7 +18,7 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.logical.derived import Derived
 from dpdb.plan.logical.query import Query
-from dpdb.plan.logical.row_unions import RowUnion
+from dpdb.plan.logical.row_tables import RowUnion
 from dpdb.plan.relations.relations import Attached, Equality, Lookup, Scan
 from dpdb.policy.catalog import Policy, Table
 from dpdb.records import dataclass
@@ -26,16 +26,16 @@ from dpdb.sql.aggregates.aggregates import is_aggregate
 from dpdb.sql.from_clause import sources
 from dpdb.sql.from_clause.joins import leaf_view, new_leaf
 from dpdb.sql.scalars import types
-from dpdb.sql.scopes.correlation import (
+from dpdb.sql.scopes.scopes import RowExpressions, condition_in
+from dpdb.sql.scopes.select_binder import SelectBinder
+from dpdb.sql.scopes.views import Scope, SubqueryBinder, View
+from dpdb.sql.selects.correlated import (
     Correlated,
     certain_scans_of,
     is_of_one_unit,
     split,
     taken_names,
 )
-from dpdb.sql.scopes.scopes import RowExpressions, condition_in
-from dpdb.sql.scopes.select_binder import SelectBinder
-from dpdb.sql.scopes.views import Scope, SubqueryBinder, View
 from dpdb.sql.selects.made_lookups import MadeRows, is_made
 from dpdb.sql.syntax.trees import only, place
 

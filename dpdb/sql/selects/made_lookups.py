@@ -15,16 +15,16 @@ from sqlglot import exp
 from dpdb.errors import Unsupported
 from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
-from dpdb.plan.logical.row_unions import rows_read
+from dpdb.plan.logical.row_tables import rows_read
 from dpdb.plan.relations.relations import Joined, Scan, Source, is_full
 from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.sql.from_clause.arrangement import joined, with_lookups
-from dpdb.sql.from_clause.unmatched import check_matched
-from dpdb.sql.scopes.correlation import Correlated, is_of
+from dpdb.sql.from_clause.public_tables import check_matched
 from dpdb.sql.scopes.scopes import RowExpressions
 from dpdb.sql.scopes.select_binder import SelectBinder
 from dpdb.sql.scopes.views import Scope, View, ViewColumns
+from dpdb.sql.selects.correlated import Correlated, is_of
 from dpdb.sql.syntax.trees import place, substituted
 
 _LEAF = "select"

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.costs.unit_work import check_time
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
-from dpdb.plan.relations.facts import NO_FACTS, Facts
+from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
 from dpdb.sql.selects.binder import bind

@@ -13,8 +13,7 @@ from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, size, s
 from dpdb.plan.logical.derived import Derived, Released, Selection, UnionAll
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.query import Output, Query
-from dpdb.plan.logical.row_unions import RowUnion, UnionPart, row_union
-from dpdb.plan.logical.row_windows import WindowedRows
+from dpdb.plan.logical.row_tables import RowUnion, UnionPart, WindowedRows, row_union
 from dpdb.plan.relations.relations import Joined, Source, is_full, scans
 from dpdb.policy.catalog import Kind, Table
 from dpdb.sql.from_clause import sources

@@ -15,7 +15,7 @@ from dpdb.interfaces.shell.vocabulary import NAMED_ARGUMENTS
 from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.session.session import Session
-from dpdb.sql.aggregates.contribution_bounds import PER_GROUP, PER_ROW
+from dpdb.sql.aggregates.named_arguments import PER_GROUP, PER_ROW
 from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.noiseless import Noiseless
 

@@ -1,8 +1,12 @@
-"""Group keys of public tables, without values that no row can have.
+"""Public tables in joins: their group keys, and their rows without a match.
 
 `WHERE regions.landscape = 'coast' GROUP BY regions.name` can have rows for the names of coasts
-alone, which everybody may know. The condition that the key is one of these changes no answer, as
-it follows from those that are there; so it is added, and groups without any row are not shown.
+alone, which everybody may know. The condition that the key is one of these names follows from the
+other conditions and changes no answer; so it is added, and groups without any row are not shown.
+
+All units together decide which public rows of a LEFT JOIN have no match. So these rows are left
+out, and that must not change an answer: a group of public keys is shown anyway, and an aggregate
+ignores the NULLs that stand for a missing private row, whatever WHERE says of them.
 """
 
 from __future__ import annotations
@@ -10,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dpdb.errors import StatementError
+from dpdb.errors import Place, StatementError
 from dpdb.plan.expressions.expressions import (
+    Arithmetic,
+    Cast,
     ColumnRef,
     Expr,
     InList,
@@ -24,21 +30,24 @@ from dpdb.plan.expressions.expressions import (
     logic,
     slots,
 )
+from dpdb.plan.expressions.single_values import SingleValue
 from dpdb.plan.logical.query import Output, PublicRows, Query
 from dpdb.plan.ranges.group_keys import is_found
-from dpdb.plan.relations.facts import Facts
 from dpdb.plan.relations.relations import (
     Equality,
+    Facts,
     Join,
     Joined,
     JoinKind,
     Mark,
     Relation,
     Scan,
+    Source,
     certain_scans,
+    scans,
 )
 from dpdb.policy.catalog import Policy, Value
-from dpdb.sql.from_clause.arrangement import joined
+from dpdb.sql.from_clause.arrangement import joined, refusal_of_unmatched
 from dpdb.sql.scalars.predicates import MAX_LIST
 from dpdb.sql.scopes.views import TableInJoin
 
@@ -194,3 +203,46 @@ def _reads(expression: Expr, scans: Sequence[Scan]) -> bool:
     """Whether an expression reads columns of these tables, and no others."""
     own = {scan.name(column) for scan in scans for column in scan.table.columns}
     return bool(columns_of(expression)) and set(columns_of(expression)) <= own
+
+
+def check_ignored(query: Query, where: Place | None, *, only_units: bool) -> None:
+    """Refuse a query that would count public rows without a match.
+
+    A query that counts `only_units` asks itself that rows without a unit do not count.
+    """
+    source = query.table
+    if not isinstance(source, Joined) or source.unmatched is None:
+        return
+    private = {
+        scan.name(column)
+        for scan in scans(source.relation)
+        if not scan.table.public
+        for column in scan.table.columns
+    }
+    counted = (each.argument for each in query.aggregates)
+    ignored = only_units or all(
+        argument is not None and _is_null_without(argument, private) for argument in counted
+    )
+    of_public = (not private & set(columns_of(key)) for key in query.keys)
+    if not (ignored and all(of_public)):
+        raise refusal_of_unmatched(source.unmatched, source.unit_in_words, where)
+
+
+def check_matched(source: Source, where: Place | None) -> None:
+    """Refuse a table within FROM that would have public rows without a match."""
+    if isinstance(source, Joined) and source.unmatched is not None:
+        raise refusal_of_unmatched(source.unmatched, source.unit_in_words, where)
+
+
+def _is_null_without(expression: Expr, private: Iterable[str]) -> bool:
+    """Whether an expression is NULL if the private row is missing."""
+    match expression:
+        case ColumnRef(column=SingleValue(argument=argument)):
+            return argument is not None and _is_null_without(argument, private)
+        case ColumnRef(column=column):
+            return column.name in private
+        case Arithmetic(left=left, right=right):
+            return _is_null_without(left, private) or _is_null_without(right, private)
+        case Cast(operand=operand):
+            return _is_null_without(operand, private)
+    return False

@@ -1,8 +1,14 @@
-"""BigQuery's contribution bounds: limits on the values that a row or a unit adds.
+"""BigQuery's named arguments of aggregates: contribution bounds and report_format.
 
-`SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)), and with the bounds of
-`contribution_bounds_per_group` what all rows of a unit in a group come to is clamped. The bounds
-are constants of the text, and so it is sound to clamp to them whatever they are.
+`SUM(x, contribution_bounds_per_row => (0, 10))` is SUM(CLAMP(x, 0, 10)). The bounds of
+`contribution_bounds_per_group` clamp the aggregate of a unit's rows in a group. The bounds are
+constants of the text, so it is sound to clamp to any of them.
+
+`report_format => 'JSON'` makes the answer a text with the fields of ZetaSQL: `result` has the
+`value` and as `noise_confidence_interval` the distances of the interval's ends from the value, and
+`bounding_report` has the bounds of the argument. Its `num_inputs` and `num_outside` are counts of
+rows, which would need noise of their own, and are left out. So the text follows from the noisy
+value, public scales and the policy.
 """
 
 from __future__ import annotations
@@ -23,6 +29,24 @@ from dpdb.sql.syntax.trees import node_name, place
 if TYPE_CHECKING:
     from dpdb.sql.scalars.expression_binder import ExpressionBinder
 
+
+from collections.abc import Iterable
+
+from dpdb.plan.expressions.expressions import (
+    Arithmetic,
+    Call,
+    Cast,
+    Expr,
+    IntervalEnd,
+    interval_ends,
+    slots,
+)
+from dpdb.plan.logical.query import COUNTS, Aggregate
+from dpdb.plan.ranges.ranges import interval
+from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import decimal
+from dpdb.sql.scalars.calls import call
+from dpdb.sql.syntax.literals import has_named_arguments
 
 PER_ROW = "contribution_bounds_per_row"
 PER_GROUP = "contribution_bounds_per_group"
@@ -117,3 +141,78 @@ def _unclamped_count(greatest: Fraction, most: int, where: Place | None) -> Unsu
         hint=f"write (0, {most})" + (fewer if 1 <= greatest < most else ""),
         place=where,
     )
+
+
+_FORMAT = "report_format"
+
+
+def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
+    """The aggregate without its report_format; None if no report is asked for."""
+    if not has_named_arguments(node):
+        return None
+    inner, *arguments = node.expressions
+    formats = [each for each in arguments if _is_format(each)]
+    if not formats:
+        return None
+    if len(formats) > 1 or formats[0].expression.name.upper() != "JSON":
+        raise UnknownName("report_format is 'JSON'", place=place(node, text))
+    others = [each for each in arguments if each is not formats[0]]
+    plain: exp.Expr = inner.copy() if not others else node.copy()
+    if others:
+        plain.set("expressions", [inner.copy(), *(each.copy() for each in others)])
+    return plain
+
+
+def report(value: Expr, aggregate: Aggregate | None, where: Place | None) -> Expr:
+    """The text of the report on `value`, an aggregate or an expression of several."""
+    if value.kind not in (Kind.INTEGER, Kind.NUMBER) or not slots(value, "aggregate"):
+        raise TypeMismatch("a report is of a number", place=where)
+    low, high = (
+        Arithmetic("-", IntervalEnd(value, upper=upper), value, Kind.NUMBER)
+        for upper in (False, True)
+    )
+    parts = [
+        _text('{"result": {"value": '), _json(value),
+        _text(', "noise_confidence_interval": {"lower_bound": '), _json(low),
+        _text(', "upper_bound": '), _json(high),
+        _text(f'}}}}, "bounding_report": {_bounds(aggregate)}}}'),
+    ]  # fmt: skip
+    return call("concat", parts, where)
+
+
+def refuse_intervals(asked: Iterable[Expr], unit: str, where: Place | None) -> None:
+    """Refuse the ends of intervals in a table per unit, which has no noise."""
+    if any(map(interval_ends, asked)):
+        raise Unsupported(
+            f"what is computed for each {unit} has no noise, and so no interval",
+            hint="the outer SELECT, which adds noise, can ask for it",
+            place=where,
+        )
+
+
+_DIGITS = 15
+"""The number of digits of the bounds."""
+
+
+def _bounds(aggregate: Aggregate | None) -> str:
+    """The bounds of the argument of an aggregate, as JSON."""
+    if aggregate is None or aggregate.argument is None or aggregate.function in COUNTS:
+        return "null"
+    bounds = interval(aggregate.argument, {})
+    if not bounds.bounded:
+        return "null"
+    low, high = (decimal(Fraction(end), _DIGITS) for end in (bounds.lower, bounds.upper))
+    return f'{{"lower_bound": {low}, "upper_bound": {high}}}'
+
+
+def _is_format(argument: exp.Expr) -> bool:
+    return isinstance(argument, exp.Kwarg) and argument.this.name.lower() == _FORMAT
+
+
+def _text(text: str) -> Literal:
+    return Literal(text, Kind.TEXT)
+
+
+def _json(number: Expr) -> Expr:
+    """A number as JSON, with `null` for NULL."""
+    return Call("coalesce", (Cast(number, Kind.TEXT), _text("null")), Kind.TEXT)
