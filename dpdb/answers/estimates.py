@@ -15,7 +15,7 @@ from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.plan.releases.derivations import Regrouping
 from dpdb.policy.catalog import Kind, Value
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, array, constant, numbers

@@ -15,7 +15,8 @@ from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.timestamps import iso_text
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls", "names")
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
-from dpdb.privacy.noise.seeded import seeded
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.noise.protocols import Noise
+from dpdb.privacy.noise.sources import seeded
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:

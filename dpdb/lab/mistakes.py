@@ -24,7 +24,7 @@ from dpdb.lab.defences import (
 )
 from dpdb.lab.scenario import Scenario
 from dpdb.policy.budget import LARGEST_EPSILON
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:

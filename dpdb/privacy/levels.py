@@ -96,3 +96,23 @@ def step_to(wanted: Fraction, scales: Iterable[Fraction]) -> Step | None:
         if scale is not None
     )
     return step if step.is_there or exact else None
+
+
+# Gradual release ([KHP17], [LNRWW17]): noise falls in steps until an answer is accurate enough.
+
+LOOKS = 8
+"""The number of steps, and so of looks at the noise, for the most accurate answer."""
+
+
+def levels(cap: Fraction, steps: int = LOOKS) -> tuple[Fraction, ...]:
+    """The privacy losses ε_1, …, ε_steps, which double up to `cap`: cap/2^(steps-1), …, cap."""
+    return tuple(cap / 2**halvings for halvings in reversed(range(steps)))
+
+
+def enough(noisy: float, margin: float, relative: Fraction) -> bool:
+    """Whether noise of size at most `margin` has a relative error of at most `relative`.
+
+    The true answer has size at least |noisy| - margin, so the relative error |noise|/|true| ([STW]
+    equation 2) is at most margin/(|noisy| - margin).
+    """
+    return margin * relative.denominator <= relative.numerator * (abs(noisy) - margin)

@@ -136,7 +136,7 @@ def session_on(
 
     What it is made of is imported here: sqlglot takes longer than a prompt to appear.
     """
-    from dpdb.privacy.noise.seeded import seeded  # noqa: PLC0415
+    from dpdb.privacy.noise.sources import seeded  # noqa: PLC0415
     from dpdb.session.session import Session  # noqa: PLC0415
 
     given = valid_seed(seed, teach=teach)

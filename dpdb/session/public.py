@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.physical.plan import Plan
     from dpdb.policy.catalog import Policy
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise
 
 PUBLIC_NOTE = "public data, exact"
 

@@ -18,7 +18,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Timing, valid_budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session.backends import PublicFacts, open_engine, open_ledger, with_public_values
 from dpdb.session.catalog_views import listing, utc_time

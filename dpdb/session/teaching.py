@@ -20,14 +20,14 @@ from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Joint, Ranks
-from dpdb.privacy.mechanisms import Smooth
+from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.noise import smooth
 from dpdb.records import dataclass
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:
     from dpdb.engines.protocol import Exact, OpenEngine
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise
 
 
 Array = npt.NDArray[np.float64]

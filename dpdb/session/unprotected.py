@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpdb.ledger.protocol import Ledger, Price
     from dpdb.plan.logical.query import Query
     from dpdb.policy.catalog import Policy
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise
     from dpdb.session.settings import Settings
 
 EXACT_NOTE = "dp is off: the answer is exact, and nothing protects it"

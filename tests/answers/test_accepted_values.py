@@ -18,7 +18,8 @@ from dpdb.answers.intervals.inverted_tests import (
     variance_interval,
 )
 from dpdb.answers.intervals.noise_tails import _APART, SumOfNoises
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.plans import PRIVATE, planned
 
 KINDS = (Laplace, Gaussian)

@@ -19,7 +19,7 @@ from dpdb.answers.formats.explain_tree import tree
 from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless

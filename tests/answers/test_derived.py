@@ -11,7 +11,7 @@ import pytest
 from dpdb.answers.answer import Answer
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.session.session import Session
 
 INNER = (

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dpdb.answers.intervals.noise_tails import laplace_tail, margin
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.audited import noise
 
 

@@ -17,7 +17,7 @@ from dpdb.answers.intervals.confidence_intervals import interval_of
 from dpdb.answers.notes.release_reports import promised_error
 from dpdb.plan.ranges.statistics import Count, Joint, Total
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.audited import noise
 from tests.support.plans import PRIVATE, PUBLIC, planned
 

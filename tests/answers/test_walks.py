@@ -17,10 +17,10 @@ from dpdb.plan.physical.plan import CONFIDENCE, Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.walk import stops
-from dpdb.privacy.walk import Walk
 from dpdb.session.session import Session
 from dpdb.sql.selects.binder import bind
 from dpdb.sql.text.tokens import read_tokens

@@ -14,7 +14,7 @@ import pytest
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.budget import Budget, Neighbors
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.connect import policy_of
 from dpdb.session.session import Session

@@ -23,7 +23,7 @@ from dpdb.engines.protocol import Exact
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
-from dpdb.privacy.mechanisms import Exponential
+from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.noise import exponential
 from dpdb.session.purchases.executor import Executor
 from dpdb.vectors.vector import Vector

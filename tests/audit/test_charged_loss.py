@@ -19,9 +19,10 @@ import pytest
 from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.plan.logical.query import Options
 from dpdb.policy.budget import Budget, Neighbors
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.mechanisms import SLACK, Exponential, Laplace
-from dpdb.privacy.noise import bracket, exponential
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.noise import exponential
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from tests.support.audited import COLUMNS, Draws, noise
@@ -70,7 +71,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Record:
 
     monkeypatch.setattr(exponential, "select_value", noting(exponential.select_value, 3))
     monkeypatch.setattr(exponential, "select_index", noting(exponential.select_index, 1))
-    monkeypatch.setattr(bracket, "select_width", noting(bracket.select_width, 3))
+    monkeypatch.setattr(exponential, "select_width", noting(exponential.select_width, 3))
     return kept
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.session.session import Session
 
 POLICY = """

@@ -20,7 +20,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Joint
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy import sensitivity
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.session.purchases.executor import Executor
 from tests.support.audited import noise
 from tests.support.brute import ADD_REMOVE, REPLACE, World, multisets, neighbouring, profile, world

@@ -32,7 +32,8 @@ from dpdb.plan.planner import plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Gaussian, Smooth
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.records import dataclass

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpdb.engines.memory import MemoryEngine
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.session.session import Session
 from tests.support.exactly import raw_of, write
 from tests.support.known_attacks import ROWS, people, seeded

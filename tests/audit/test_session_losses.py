@@ -22,7 +22,7 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.physical import plan
 from dpdb.plan.ranges.statistics import KeyUnits, Statistic, filters_of
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.random_sessions import rows_policy
 from tests.support.units import Database, Row
 from tests.support.witnessed_draws import Witness

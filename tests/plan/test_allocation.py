@@ -14,7 +14,8 @@ from dpdb.plan.releases.sharing import sharing
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.plans import PRIVATE, PUBLIC, known_rows, query, small_policy
 
 SHARE = BudgetShare(Fraction(1), Fraction(1, 10**6))

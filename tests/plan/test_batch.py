@@ -14,7 +14,7 @@ from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.plans import PRIVATE, known_rows, query, small_policy
 
 SHARE = BudgetShare(Fraction(1, 10), Fraction(1, 100))

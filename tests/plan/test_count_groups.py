@@ -12,7 +12,7 @@ from dpdb.plan.ranges.statistics import Count, Histogram
 from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.exactly import counts_alone
 from tests.support.plans import PRIVATE, PUBLIC, planned, small_policy
 

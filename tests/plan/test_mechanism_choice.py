@@ -16,10 +16,13 @@ from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
-from dpdb.privacy.gradual_release import LOOKS
-from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.levels import LOOKS
+from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.sensitivity import Contribution
-from dpdb.privacy.walk import Walk
 
 SHARE = BudgetShare(Fraction(1, 2), Fraction(1, 10**6))
 CONCENTRATED = BudgetShare(Fraction(1, 2), Fraction(1, 10**6), concentrated=True)

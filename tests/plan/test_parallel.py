@@ -12,7 +12,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.session.session import Session
 from tests.support.brute import ADD_REMOVE, REPLACE, as_pairs, multisets, neighbouring, world
 from tests.support.domains import (

@@ -13,7 +13,7 @@ from dpdb.plan.planner import plan
 from dpdb.plan.releases.shared_moments import covariance
 from dpdb.policy.budget import Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.plans import PRIVATE, PUBLIC, planned, query, secret_rows, small_policy
 
 ZCDP = small_policy(composition=Composition.ZCDP)

@@ -22,7 +22,8 @@ from dpdb.plan.ranges.statistics import Histogram, Joint
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.sql.selects.binder import bind
 from dpdb.sql.text.tokens import read_tokens

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpdb.privacy.laplace_sums import margin, tail
+from dpdb.privacy.mechanisms.laplace import margin, tail
 
 
 def convolved(number: int, scale: float) -> list[float]:

@@ -13,7 +13,7 @@ import pytest
 from dpdb.errors import BudgetExceeded, InvalidOption, TooLarge
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.optional import Record

@@ -22,7 +22,7 @@ from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.session.purchases import purchases
 from dpdb.session.purchases.executor import Executor, GradualExecutor
 from dpdb.session.session import Session

@@ -19,8 +19,8 @@ from dpdb.plan.identity import identity
 from dpdb.plan.ranges.statistics import Tally
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.noise.seeded import seeded
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.noise.protocols import Noise
+from dpdb.privacy.noise.sources import seeded
 from dpdb.session import budget_overview
 from dpdb.session.session import Session
 from tests.support.lasting import book_of, opened_shop, verify

@@ -11,7 +11,7 @@ import pytest
 from dpdb.answers.tables import rows
 from dpdb.errors import InternalError
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.session import answers
 from dpdb.session.session import Session
 

@@ -13,7 +13,7 @@ from dpdb.errors import InvalidOption
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.session.session import Session
 from tests.support.exactly import raw, write
 from tests.support.plans import known_rows, query, small_policy

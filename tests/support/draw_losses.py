@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
 from tests.support.loss_sums import ZERO, Lost, below, pure, ranged, total
 
 Values = tuple[int, ...]

@@ -129,8 +129,8 @@ NOISE = (
     Mutant(
         "a better answer to the same question with noise of its own, at the difference in price",
         "two views",
-        [Change("privacy.noise.gradual:GradualNoise._next", "if not step:", "if True:"),
-         Change("privacy.noise.gradual:GradualNoise._next", "self._unit, self._size",
+        [Change("privacy.noise.refinement:GradualNoise._next", "if not step:", "if True:"),
+         Change("privacy.noise.refinement:GradualNoise._next", "self._unit, self._size",
                 "self._unit / self._rates[step], self._size")],
         "privacy/noise/test_gradual.py::test_the_steps_fit_their_joint_distribution",
         slow=True,

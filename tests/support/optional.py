@@ -11,7 +11,7 @@ import pytest
 from dpdb.errors import BudgetExceeded, DpdbError, InvalidOption
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from tests.support.brute import ADD_REMOVE, Row, world

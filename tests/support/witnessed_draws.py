@@ -19,9 +19,9 @@ from unittest import mock
 import numpy as np
 
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.noise import bracket, exponential, halves, smooth, walk
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.noise import exponential, halves, smooth, walk
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.privacy.thresholding import Threshold
 from dpdb.session.purchases import executor
 from dpdb.vectors.plain_values import plain_values
 from tests.support.draw_losses import (
@@ -124,7 +124,7 @@ class Witness:
             mock.patch.object(halves, "select_value", self._value(halves.select_value)),
             mock.patch.object(halves, "select_cut", self._cut(halves.select_cut)),
             mock.patch.object(exponential, "select_index", self._index(exponential.select_index)),
-            mock.patch.object(bracket, "select_width", self._width(bracket.select_width)),
+            mock.patch.object(exponential, "select_width", self._width(exponential.select_width)),
             mock.patch.object(walk, "stops", self._stops(walk.stops)),
             mock.patch.object(smooth, "release", self._smooth(smooth.release)),
         ):

@@ -42,6 +42,7 @@ WITHIN_SESSION = "The rooms of the session"
 ANSWERS = "The rooms of answers"
 LEDGER = "The rooms of the ledger"
 DOORS = "Doors see answers, and keep nobody waiting"
+PRIVACY = "The rooms of privacy"
 ATTACKS = "An attack sees a session and nothing below it"
 STUDENTS = "A student's process is given no session"
 CIRCLES = "No circles"
@@ -66,16 +67,21 @@ MUTANTS: list[Mutant] = [
     ("errors.py", "import numpy", {PLANS}),
     ("policy/numbers.py", "import pandas.api", {PLANS, AFTER}),
     ("ledger/memory.py", "if False: import numpy", {PLANS}),
-    ("privacy/mechanisms.py", "import dpdb.privacy.noise.source", {PLANS, AFTER, SESSION, CIRCLES}),
+    (
+        "privacy/mechanisms/laplace.py",
+        "import dpdb.privacy.noise.protocols",
+        {PLANS, AFTER, SESSION, PRIVACY, CIRCLES},
+    ),
     ("privacy/search.py", "import numpy", {PLANS}),
+    ("privacy/levels.py", "import dpdb.privacy.mechanisms.laplace", {PRIVACY}),
     ("plan/physical/lowering.py", "import dpdb.vectors.cast", {ROOMS, PLANS, CIRCLES}),
     ("answers/estimates.py", "import dpdb.engines.protocol", {ROOMS, AFTER, SESSION}),
-    ("answers/tables/rows.py", "from dpdb.privacy.noise import seeded", {AFTER, SESSION}),
+    ("answers/tables/rows.py", "from dpdb.privacy.noise import sources", {AFTER, SESSION}),
     # answers import vectors
     ("vectors/columns.py", "import pandas", {AFTER}),
-    ("vectors/cast.py", "import dpdb.privacy.noise.source", {AFTER, SESSION}),
+    ("vectors/cast.py", "import dpdb.privacy.noise.protocols", {AFTER, SESSION}),
     ("__main__.py", "import dpdb.engines.protocol", {SESSION}),
-    ("privacy/histogram.py", "import dpdb.privacy.noise.sources", {SESSION}),
+    ("privacy/histogram.py", "import dpdb.privacy.noise.sources", {SESSION, PRIVACY}),
     ("interfaces/shell/scripts.py", "import dpdb.engines.memory", {SESSION, DOORS}),
     ("plan/provenance.py", "", {FLOORS}),
     ("plan/ranges/ranges.py", "import dpdb.plan.physical.plan", {FLOORS, CIRCLES}),
@@ -89,9 +95,9 @@ MUTANTS: list[Mutant] = [
     ("lab/attacks/maximum.py", "from dpdb import errors", {ATTACKS}),
     ("lab/attacks/linkage.py", "import pandas", {ATTACKS}),
     ("lab/classroom/player.py", "import dpdb.session.session", {STUDENTS}),
-    ("lab/classroom/student_file.py", "import dpdb.privacy.noise.seeded", {STUDENTS}),
+    ("lab/classroom/student_file.py", "import dpdb.privacy.noise.sources", {STUDENTS}),
     ("ledger/protocol.py", "def late(): import dpdb.ledger.memory", {LEDGER, CIRCLES}),
-    ("privacy/noise/source.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
+    ("privacy/noise/protocols.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
     ("lab/attack.py", "import dpdb.lab.attacks.averaging", {CIRCLES}),
 ]
 

@@ -15,7 +15,7 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.privacy.bracket import Bracket, half_widths
+from dpdb.privacy.mechanisms.bracket import Bracket, half_widths
 from dpdb.session.session import Session
 from tests.support.exactly import write
 from tests.support.known_attacks import seeded

@@ -84,6 +84,6 @@ def test_listed_works_are_cited() -> None:
 
 def test_cited_numbers_are_in_the_row_of_the_work() -> None:
     cited = set(cited_places())
-    assert ("privacy/mechanisms.py", "CKS20", ("proposition", "25")) in cited
+    assert ("privacy/mechanisms/gaussian.py", "CKS20", ("proposition", "25")) in cited
     listed = {key: places(row.replace("*", "")) for key, row in ROWS.items()}
     assert {(name, key, place) for name, key, place in cited if place not in listed[key]} == set()

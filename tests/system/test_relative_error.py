@@ -22,8 +22,8 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import BudgetExceeded, InvalidOption, TooLarge
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind
-from dpdb.privacy.noise.gradual import GradualNoise
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.noise.protocols import Noise
+from dpdb.privacy.noise.refinement import GradualNoise
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import purchases
 from dpdb.session.session import Session

@@ -11,7 +11,7 @@ import pytest
 from dpdb.errors import InvalidOption
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 

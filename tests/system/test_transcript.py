@@ -21,7 +21,8 @@ from dpdb.errors import InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Budget
 from dpdb.policy.reading.reader import policy_for
-from dpdb.privacy.noise import bracket, exponential, gradual, smooth, thresholding, walk
+from dpdb.privacy.noise import exponential, smooth, thresholding, walk
+from dpdb.privacy.noise import refinement as gradual
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from dpdb.sql.text.splitting import split
@@ -254,7 +255,7 @@ def drowned(monkeypatch):
         assert grid[0] <= release(values, grid, mechanism, Noiseless()) <= grid[1]
         return (grid[0] + grid[1]) // 2
 
-    choose_width = bracket.select_width
+    choose_width = exponential.select_width
 
     def select_width(values, centre, fraction, mechanism, noise):
         widths = len(mechanism.widths)
@@ -281,7 +282,7 @@ def drowned(monkeypatch):
     monkeypatch.setattr(gradual, "refine", lambda coarse, *rest: coarse)
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(walk, "stops", stops)
-    monkeypatch.setattr(bracket, "select_width", select_width)
+    monkeypatch.setattr(exponential, "select_width", select_width)
     monkeypatch.setattr(exponential, "select_value", select_value)
     monkeypatch.setattr(exponential, "select_index", select_index)
 

@@ -10,11 +10,13 @@ from dpdb.answers.formats.sheet import figure
 from dpdb.answers.notes.accuracy_notes import SURE
 from dpdb.plan.physical.plan import CONFIDENCE, Release, at_once
 from dpdb.plan.ranges.statistics import Joint, Ranks
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import Gaussian, Laplace, Smooth
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import RUNG_RATIO, Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import RUNG_RATIO, Walk
 
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)

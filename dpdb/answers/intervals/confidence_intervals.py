@@ -30,10 +30,11 @@ from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function, Outpu
 from dpdb.plan.physical.moments import Combination, Estimate, value
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Ranks
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Array, Vector, numbers
 

@@ -28,7 +28,8 @@ from dpdb.answers.intervals.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.logical.query import SAMPLED
 from dpdb.plan.physical.moments import Combination, Estimate, PartIndex
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 

@@ -20,8 +20,9 @@ import numpy as np
 from dpdb.answers.intervals import single_numbers
 from dpdb.plan.physical.moments import Combination
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.mechanisms import Gaussian, Laplace
-from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.records import dataclass
 
 Real = Any

@@ -22,9 +22,9 @@ from dpdb.plan.relations.contradictions import hint
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.mechanisms import Smooth
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.walk import Walk
 
 DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"

@@ -18,7 +18,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Column, Table
-from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.mechanisms.threshold import Threshold
 
 NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
 """The last of the notes, where an interval may be shown."""

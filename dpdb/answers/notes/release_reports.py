@@ -13,11 +13,13 @@ from dpdb.plan.logical.query import Function, Output
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, JointRanks, Part
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
 _FEW = 4

@@ -26,8 +26,8 @@ from dpdb.answers.tables.noisy_table import (
 from dpdb.plan.expressions.expressions import IntervalEnd
 from dpdb.plan.logical.query import Output, ends_asked_for
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.relational.keys import spread
 from dpdb.vectors.vector import AnyVector, Bools, Vector, constant, either

@@ -24,9 +24,9 @@ from dpdb.plan.ranges.statistics import (
     Tally,
     Total,
 )
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.mechanisms import Exponential
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 

@@ -29,7 +29,7 @@ from dpdb.ledger.book.state import decision_of
 from dpdb.policy.budget import LastingBudget
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import added
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.records import dataclass
 
 CORRECTED = "corrected: releases of tables that a SELECT makes were charged too little for"

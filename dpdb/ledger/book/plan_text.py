@@ -31,10 +31,12 @@ from dpdb.plan.ranges import statistics
 from dpdb.plan.relations.relations import Source, scans
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.privacy import bracket, halves, mechanisms, sensitivity, walk
+from dpdb.privacy import sensitivity
+from dpdb.privacy.mechanisms import bracket, exponential, gaussian, halves, laplace, smooth, walk
 
 _MODULES = (
-    expressions, moments, plan, query, statistics, bracket, halves, mechanisms, sensitivity, walk,
+    expressions, moments, plan, query, statistics, sensitivity,
+    laplace, gaussian, exponential, smooth, bracket, halves, walk,
 )  # fmt: skip
 _RECORDS: Mapping[str, Any] = {
     name: record

@@ -23,7 +23,8 @@ from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.records import dataclass
 
 FAILURE = 0.001

@@ -13,13 +13,16 @@ from dpdb.plan.ranges.statistics import Grid, Joint, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.bracket import MOST_RANKS, Bracket
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
-from dpdb.privacy.gradual_release import LOOKS
-from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import MAX_SCALE, SLACK, Exponential, Gaussian, Laplace, Smooth
+from dpdb.privacy.levels import LOOKS
+from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
+from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.walk import SPAN, Walk
 from dpdb.privacy.sensitivity import Contribution
-from dpdb.privacy.walk import SPAN, Walk
 from dpdb.records import dataclass
 
 AVERAGE_SPLIT = (Fraction(13, 25), Fraction(12, 25))

@@ -23,11 +23,14 @@ from dpdb.plan.relations.relations import Joined, Source
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
 CONFIDENCE = 0.95

@@ -19,7 +19,8 @@ from dpdb.plan.releases.release_groups import is_public
 from dpdb.plan.releases.sharing import sharing
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 
 _DIGITS = 6
 """The number of decimal digits to which the least ε for an error is computed."""

@@ -24,8 +24,8 @@ from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.policy.catalog import Kind
 from dpdb.policy.names import written
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms import MAX_SCALE
-from dpdb.privacy.thresholding import Threshold
+from dpdb.privacy.mechanisms.laplace import MAX_SCALE
+from dpdb.privacy.mechanisms.threshold import Threshold
 
 _USUAL_DELTA = Fraction(1, 10**6)
 """The session's δ that the hint proposes."""

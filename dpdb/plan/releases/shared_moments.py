@@ -14,7 +14,8 @@ from dpdb.plan.logical.query import Aggregate
 from dpdb.plan.physical.moments import Combination, GroupMoments, Moment, Moments, moments_of
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.ranges import nullable
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 
 
 def moments_for(aggregate: Aggregate, groups: Sequence[GroupMoments]) -> Moments | None:

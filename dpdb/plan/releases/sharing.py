@@ -28,7 +28,7 @@ from dpdb.plan.releases.shared_moments import covariance, moments_for
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Gaussian
+from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.records import dataclass
 
 

@@ -1,13 +1,14 @@
-"""Exact sampling of the exponential mechanism.
+"""Exact draws of the exponential mechanism, and of the bracket around a released quantile.
 
 Weights are integers, so that a uniform integer below their sum selects with probabilities exactly
 proportional to the weights. An integer weight has a relative error of at most 2^-44 from
-exp(-rate·distance), and `mechanisms.SLACK` is more than four times as large. Exponents are clamped
+exp(-rate·distance), and `SLACK` is more than four times as large. Exponents are clamped
 at `FARTHEST`: clamping a score does not raise its sensitivity, and no weight becomes zero.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -17,13 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpdb.privacy.mechanisms import FARTHEST, Exponential
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import FARTHEST, Exponential
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dpdb.privacy.noise.sorted_values import SortedValues
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise, SortedValues
 
 _MANTISSA = 2**53
 _SHIFT = 116
@@ -182,3 +183,32 @@ def ranked_pieces(
 def _in_turn(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Two arrays taken in turn: left[0], right[0], left[1], …"""
     return np.column_stack((left, right)).ravel()
+
+
+def select_width(
+    values: SortedValues, centre: int, fraction: Fraction, mechanism: Bracket, noise: Noise
+) -> int:
+    """The index of the half-width that is selected for the interval around `centre`."""
+    return choose(width_weights(values, centre, fraction, mechanism), noise)
+
+
+def width_weights(
+    values: SortedValues, centre: int, fraction: Fraction, mechanism: Bracket
+) -> list[int]:
+    """The integer weight of each half-width, for sorted `values`.
+
+    The same number of half-widths is weighed whatever the rows are. Slacks and distances are whole
+    numbers of 1/d ranks for a fraction with the denominator d, and the weights are integers.
+    """
+    scale = fraction.denominator
+    reach = np.array(mechanism.widths[:-1], dtype=np.int64)
+    below = values.searchsorted(centre - reach, side="left")
+    upto = values.searchsorted(centre + reach, side="right")
+    middle = fraction.numerator * (len(values) - 1)
+    slack = np.minimum(middle - scale * below, scale * (upto - 1) - middle)
+    target = math.ceil(scale * mechanism.target)
+    # Of the first half-width no slack is too large, and of the whole grid none is too small.
+    above = np.concatenate(([0], slack - target))
+    short = np.concatenate((target - slack, [0]))
+    distances = np.maximum(0, np.maximum(above, short))
+    return weights(distances, mechanism.rate / scale)

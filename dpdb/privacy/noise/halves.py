@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.halves import Halves, Node
-from dpdb.privacy.mechanisms import Exponential
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.halves import Halves, Node
 from dpdb.privacy.noise.exponential import choose, ranked_pieces, select_value, weights
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from dpdb.privacy.noise.sorted_values import SortedValues
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise, SortedValues
 
 _MEAN_BITS = 20
 """Binary digits that means of weights have beyond those of weights, which are 45 at least."""

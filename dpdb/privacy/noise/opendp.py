@@ -9,13 +9,13 @@ double, so the noise is never less than what was paid for.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from dpdb.errors import UsageError
-from dpdb.privacy.noise.gaussian import check_variance
-from dpdb.privacy.noise.rounding import root_up, round_up
-from dpdb.privacy.noise.source import check_scale
+from dpdb.privacy.noise.acceptance import check_variance
+from dpdb.privacy.noise.protocols import check_scale
 from dpdb.privacy.noise.system import SystemNoise
 
 if TYPE_CHECKING:
@@ -75,3 +75,19 @@ class OpenDPNoise:
     def below(self, bound: int) -> int:
         """A uniform integer in [0, bound), from the operating system's entropy."""
         return self._system.below(bound)
+
+
+def round_up(scale: Fraction) -> float:
+    """The least double that is not below `scale`."""
+    nearest = float(scale)  # correctly rounded, so at most one step away
+    return nearest if nearest >= scale else math.nextafter(nearest, math.inf)
+
+
+def root_up(variance: Fraction) -> float:
+    """The least double whose square is not below `variance`."""
+    root = math.sqrt(variance)  # at most two steps away, on either side
+    while root and Fraction(root) ** 2 >= variance:
+        root = math.nextafter(root, 0)
+    while Fraction(root) ** 2 < variance:
+        root = math.nextafter(root, math.inf)
+    return root

@@ -21,15 +21,22 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.privacy.noise.exp_digits import are_below_exp, exp_digits
-from dpdb.privacy.noise.gaussian import accept_gaussian, ceiling, workable
-from dpdb.privacy.noise.source import check_scale
+from dpdb.privacy.noise.acceptance import (
+    accept_gaussian,
+    are_below_exp,
+    ceiling,
+    exp_digits,
+    workable,
+)
+from dpdb.privacy.noise.protocols import check_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
     import numpy.typing as npt
+
+    from dpdb.privacy.noise.protocols import Noise
 
 _T_LIMIT = 2**56  # leaves 7 bits of an int64 for the geometric part: see _block
 _S_LIMIT = 2**62
@@ -197,3 +204,17 @@ def as_word_fraction(scale: Fraction) -> tuple[int, int]:
         return t, s
     room = min(_T_LIMIT * s // t, _S_LIMIT)
     return -(-t * room // s), room
+
+
+def geometric(scale: Fraction, size: int, noise: Noise) -> npt.NDArray[np.int64]:
+    """`size` independent draws with P(k) ∝ exp(-k/scale) for k >= 0.
+
+    They are the draws of the discrete Laplace that are not negative, which are more than half of
+    them. A source of noise may round the scale up, as it does for its Laplace noise of that scale.
+    """
+
+    def block(candidates: int) -> npt.NDArray[np.int64]:
+        drawn = noise.laplace(scale, candidates)
+        return drawn[drawn >= 0]
+
+    return draw_exactly(size, 2, block)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.noise.system import draw_exactly
-from dpdb.privacy.thresholding import Threshold
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise
 
 _PADDED = 2**12
 """Noise is drawn for a whole multiple of so many keys, so that one key more or less,

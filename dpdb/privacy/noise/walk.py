@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.noise.geometric import geometric
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.noise.system import geometric
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dpdb.privacy.noise.sorted_values import SortedValues
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise, SortedValues
 
 _BLOCK = 2**18
 """The most looks that are drawn at once, over as many cells as that allows."""

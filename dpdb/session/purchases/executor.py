@@ -24,13 +24,16 @@ from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks, Tally
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.noise import bracket, exponential, halves, smooth, thresholding, walk
-from dpdb.privacy.noise.levels import level
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.noise import exponential, halves, smooth, thresholding, walk
+from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.purchases.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
@@ -46,8 +49,8 @@ if TYPE_CHECKING:
     from dpdb.plan.expressions.expressions import Slot
     from dpdb.plan.relations.regions import Region
     from dpdb.privacy.levels import Step
-    from dpdb.privacy.noise.gradual import GradualNoise
-    from dpdb.privacy.noise.source import Noise
+    from dpdb.privacy.noise.protocols import Noise
+    from dpdb.privacy.noise.refinement import GradualNoise
     from dpdb.vectors.vector import AnyVector
 
 
@@ -179,7 +182,7 @@ class Executor:
             case Bracket(), Ranks(fraction=fraction):
                 around = centres if centres.ndim == 1 else centres[:, release.column]
                 chosen = [
-                    bracket.select_width(values, centre, fraction, mechanism, noise)
+                    exponential.select_width(values, centre, fraction, mechanism, noise)
                     for values, centre in zip(exact.cells, around.tolist(), strict=True)
                 ]
             case Halves(), Ranks(grid=grid):
@@ -250,7 +253,7 @@ class GradualExecutor:
     @cached_property
     def _gradual(self) -> tuple[Exact, GradualNoise]:
         """The exact result, and the noise of the steps: the same for all of them."""
-        from dpdb.privacy.noise.gradual import GradualNoise  # noqa: PLC0415 (few are gradual)
+        from dpdb.privacy.noise.refinement import GradualNoise  # noqa: PLC0415 (few are gradual)
 
         with self.executor.reading(self.plans[0].unit_seconds):
             (exact,) = self.executor.engine.exact(self.plans[0], {})

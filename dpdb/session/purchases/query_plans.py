@@ -22,12 +22,15 @@ from dpdb.plan.releases.key_selection import number_of_selections
 from dpdb.policy.catalog import Policy, changed
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.gradual_release import enough, levels
-from dpdb.privacy.halves import Halves, nodes
-from dpdb.privacy.mechanisms import Exponential, Gaussian, Laplace, Smooth
-from dpdb.privacy.thresholding import Threshold
-from dpdb.privacy.walk import Walk
+from dpdb.privacy.levels import enough, levels
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves, nodes
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws

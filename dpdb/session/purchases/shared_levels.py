@@ -15,7 +15,7 @@ from dpdb.plan.physical.plan import Plan, Release, ReleasedGroup
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.levels import Step, step_to
-from dpdb.privacy.mechanisms import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:

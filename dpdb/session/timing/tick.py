@@ -25,7 +25,7 @@ from typing import Protocol
 from dpdb.errors import BudgetExceeded
 from dpdb.ledger.protocol import QueryLimit
 from dpdb.privacy.delays import DELTA, EPSILON, STEPS, delay_law
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.noise.protocols import Noise
 
 TICK = 0.01
 """The length of the shortest tick in seconds."""

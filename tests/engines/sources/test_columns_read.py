@@ -9,7 +9,7 @@ from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.cells import builders, records
 from dpdb.errors import DataFileError
 from dpdb.policy.reading.reader import policy_for
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 from dpdb.session.session import Session
 from tests.support.exactly import exactly, write
 

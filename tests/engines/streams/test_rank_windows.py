@@ -25,17 +25,17 @@ from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
-from dpdb.privacy.bracket import Bracket
-from dpdb.privacy.halves import Halves
-from dpdb.privacy.mechanisms import Exponential, Smooth
-from dpdb.privacy.noise.bracket import width_weights
-from dpdb.privacy.noise.exponential import ranked_pieces, select_value
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.noise.exponential import ranked_pieces, select_value, width_weights
 from dpdb.privacy.noise.halves import select_quantiles
-from dpdb.privacy.noise.seeded import seeded
 from dpdb.privacy.noise.smooth import statistic_and_scale
+from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.walk import stops
 from dpdb.privacy.sensitivity import Contribution
-from dpdb.privacy.walk import Walk
 from dpdb.vectors.vector import Array, Bools
 
 X = ColumnRef(Column("x", Kind.INTEGER))

@@ -25,7 +25,7 @@ from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition, LastingBudget
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.walk import Walk, ladder
+from dpdb.privacy.mechanisms.walk import Walk, ladder
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

@@ -30,7 +30,8 @@ from dpdb.privacy.accounting.composition import (
     sequential,
 )
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms import Gaussian, Laplace
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.noise.system import SystemNoise
 from tests.support.budgets import ZCDP, alike, of, times
 

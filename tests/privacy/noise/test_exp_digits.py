@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from dpdb.privacy.noise import system
-from dpdb.privacy.noise.exp_digits import exp_digits
+from dpdb.privacy.noise.acceptance import exp_digits
 from dpdb.privacy.noise.system import SystemNoise
 from tests.support.noise_laws import AWKWARD, script, seeded, words
 

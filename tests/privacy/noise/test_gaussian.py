@@ -13,9 +13,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.privacy.noise import exp_digits as comparisons
-from dpdb.privacy.noise.exp_digits import exp_digits
-from dpdb.privacy.noise.gaussian import LARGEST_VARIANCE, accept_gaussian, ceiling, workable
+from dpdb.privacy.noise import acceptance as comparisons
+from dpdb.privacy.noise.acceptance import (
+    LARGEST_VARIANCE,
+    accept_gaussian,
+    ceiling,
+    exp_digits,
+    workable,
+)
 from dpdb.privacy.noise.system import SystemNoise
 from tests.support.noise_laws import ALPHA, AWKWARD, Draws, chi_square_p, fit_of, gaussian, seeded
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.privacy.noise.geometric import geometric
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
+from dpdb.privacy.noise.system import geometric
 from tests.support.fits import fit
 
 ALPHA = 1e-6

@@ -19,12 +19,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
-from dpdb.privacy.gradual_release import LOOKS, enough, levels
-from dpdb.privacy.mechanisms import MAX_SCALE, Laplace
-from dpdb.privacy.noise import gradual
-from dpdb.privacy.noise.gradual import GradualNoise
-from dpdb.privacy.noise.seeded import seeded
-from dpdb.privacy.noise.source import Noise
+from dpdb.privacy.levels import LOOKS, enough, levels
+from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
+from dpdb.privacy.noise import refinement as gradual
+from dpdb.privacy.noise.protocols import Noise
+from dpdb.privacy.noise.refinement import GradualNoise
+from dpdb.privacy.noise.sources import seeded
 
 Draws = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]

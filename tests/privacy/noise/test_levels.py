@@ -16,10 +16,9 @@ import pytest
 from scipy.stats import chisquare
 
 from dpdb.privacy.levels import step_to
-from dpdb.privacy.noise.exp_digits import exp_digits
-from dpdb.privacy.noise.levels import chance_between, chance_to_stay, level
-from dpdb.privacy.noise.refinement import refine
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.acceptance import exp_digits
+from dpdb.privacy.noise.refinement import chance_between, chance_to_stay, level, refine
+from dpdb.privacy.noise.sources import seeded
 from tests.privacy.noise.test_refinement import ALPHA, added, conditional, laplace
 
 RATIOS = [

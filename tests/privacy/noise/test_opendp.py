@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.privacy.noise.gaussian import LARGEST_VARIANCE
-from dpdb.privacy.noise.gradual import GradualNoise
-from dpdb.privacy.noise.opendp import OpenDPNoise
-from dpdb.privacy.noise.rounding import root_up, round_up
-from dpdb.privacy.noise.source import LARGEST_SCALE
+from dpdb.privacy.noise.acceptance import LARGEST_VARIANCE
+from dpdb.privacy.noise.opendp import OpenDPNoise, root_up, round_up
+from dpdb.privacy.noise.protocols import LARGEST_SCALE
+from dpdb.privacy.noise.refinement import GradualNoise
 from dpdb.privacy.noise.sources import source
 from dpdb.privacy.noise.system import SystemNoise
 from tests.support.noise_laws import ALPHA, AWKWARD, Draws, cdf, gaussian

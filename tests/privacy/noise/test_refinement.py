@@ -21,7 +21,7 @@ from scipy.stats import chisquare
 
 from dpdb.privacy.noise import refinement
 from dpdb.privacy.noise.refinement import refine
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.noise.sources import seeded
 
 Draws = npt.NDArray[np.int64]
 Refine = Callable[..., Draws]

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpdb.privacy.mechanisms import Exponential, Smooth
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.noise.smooth import statistic_and_scale
 from tests.support.selections import listed_pieces
 

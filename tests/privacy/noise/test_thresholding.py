@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.privacy.noise.seeded import seeded
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.thresholding import cut_laplace, select_keys
-from dpdb.privacy.thresholding import Threshold
 from tests.support.fits import fit
 
 ALPHA = 1e-6

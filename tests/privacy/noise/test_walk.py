@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.walk import stops
-from dpdb.privacy.walk import Walk
 from tests.support.fits import fit
 from tests.support.walks import law, rows_beyond
 

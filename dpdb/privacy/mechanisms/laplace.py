@@ -1,4 +1,4 @@
-"""The law of a sum of independent discrete Laplace noises of one scale, in closed form.
+"""Discrete Laplace noise, and the law of a sum of several draws, in closed form.
 
 One noise is the difference of two geometric variables, so a sum of n is the difference of two
 negative binomial ones. The part of its generating function that has a pole at 1/r, for
@@ -10,7 +10,58 @@ so that no digits cancel.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+from dpdb.privacy.accounting.loss import Loss, pure
+from dpdb.records import dataclass
+
+MAX_SCALE = 2**50
+"""The largest noise scale, in grid steps: noise and noisy sums stay within 64 bits."""
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Integer noise with P(x) ∝ exp(-|x| / scale) on every group: the geometric mechanism [GRS09].
+
+    At scale Δ/ε it is ε-DP for integer statistics of ℓ1 sensitivity Δ = `sensitivity` ([CKS20]
+    Definition 5 and Lemma 6). Sensitivity and scale are in grid steps.
+    """
+
+    name: ClassVar[str] = "laplace"
+    sensitivity: int
+    epsilon: Fraction
+    looks: int = 1
+    """The number of times that the noise may be tested before an answer is accepted."""
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """The scale b = Δ/ε, in grid steps; for a share ε/k of a session k·Δf/ε, as in [STW]."""
+        return self.sensitivity / self.epsilon
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The privacy loss: ε, or nothing where no row can change the statistic."""
+        return pure(self.epsilon) if self.sensitivity else Loss()
+
+    def quantile(self, confidence: float, terms: int = 1) -> float:
+        """The least z, in grid steps, with P(|x| <= z) >= `confidence` for all looks together.
+
+        P(|x| > z) = 2r^(z+1)/(1+r) for whole z, with r = exp(-1/scale), so z is within a step of
+        -scale·ln(1-confidence) ([STW] equation 4). With several looks the failure probability is
+        divided among them (Bonferroni): whatever the rule to stop, the margin of the last look
+        fails with probability at most 1 - confidence. With several `terms`, x is the sum of so many
+        independent noises.
+        """
+        scale, failure = float(self.scale), (1 - confidence) / self.looks
+        if not (scale and terms):
+            return 0.0
+        if terms > 1:
+            return float(margin(terms, scale, failure))
+        tail = failure * (1 + math.exp(-1 / scale)) / 2
+        return float(max(0, math.ceil(-scale * math.log(tail) - 1 - 1e-9)))
+
 
 _ROUNDING = 1e-9
 """A bound on the relative rounding error of a tail."""

@@ -1,9 +1,9 @@
-"""The protocol of a source of noise: exact integer randomness."""
+"""The protocols of a source of noise, and of the values that a mechanism selects from."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,3 +38,16 @@ def check_scale(scale: Fraction) -> None:
     """Raise ValueError for a scale outside (0, 2^56], for which noise does not fit 64 bits."""
     if not 0 < scale <= LARGEST_SCALE:
         raise ValueError("the scale of the noise must be over 0 and at most 2^56")
+
+
+class SortedValues(Protocol):
+    """Whole numbers in ascending order: an array, or what an engine keeps in place of one."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, ranks: Any, /) -> Any:  # noqa: ANN401 (as of an array)
+        """The values of some ranks, or the value of one."""
+
+    def searchsorted(self, v: npt.NDArray[Any] | int, /, side: Any = ...) -> Any:  # noqa: ANN401
+        """How many are less than each number; with the side `right`, also those equal to it."""

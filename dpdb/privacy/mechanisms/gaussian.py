@@ -1,0 +1,56 @@
+"""Discrete Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+from typing import ClassVar
+
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.records import dataclass
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Integer noise with P(x) ∝ exp(-x² / 2·variance) on every group: the discrete Gaussian.
+
+    [CKS20] Definition 1. For statistics of squared ℓ2 sensitivity `squared` it is
+    squared/(2·variance)-zCDP ([CKS20] Theorem 14), and (epsilon, delta)-DP as computed in
+    `privacy.gaussian_calibration`. `squared` and `variance` are in squared grid steps.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    squared: int
+    variance: Fraction
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The ℓ2 sensitivity, in grid steps."""
+        return Fraction(math.sqrt(self.squared))
+
+    @property
+    def scale(self) -> Fraction:
+        """The standard deviation σ, in grid steps."""
+        return Fraction(math.sqrt(self.variance))
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The privacy loss: (ε, δ)-DP, and ρ-zCDP, which needs no δ."""
+        return Loss(self.epsilon, self.delta, self.squared / (2 * self.variance))
+
+    def quantile(self, confidence: float, terms: int = 1) -> float:
+        """A z with P(|x| <= z) >= `confidence`, in grid steps, for the sum x of `terms` noises.
+
+        P(x >= m) <= P(N >= m - 1) for the normal N of the same variance ([CKS20] Proposition 25),
+        so P(|x| > z) <= 2·P(N >= z) for one noise. Of several noises each is at most a step more
+        than a normal variable in the stochastic order.
+        """
+        deviation = float(self.scale) * math.sqrt(terms)
+        if not deviation:
+            return 0.0
+        normal = NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)
+        return float(math.ceil(normal) + terms - 1)
