@@ -11,6 +11,7 @@ def masked(text: str) -> str:
     text = re.sub(r"(?m)^.* is (?:only noise|of few rows|unknown).*\n", "", text)
     text = re.sub(r"±[\d.]+ is (?:[\d.]+ %|more than any part) of [\d.]+", "RELATIVE", text)
     text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
+    text = re.sub(r"(?m)^(\w+)(?:,-?\d+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
     text = re.sub(r"-{2,}", "--", text)
     return re.sub(r" +", " ", re.sub(r"(?m)^ +| +$", "", text))

@@ -9,6 +9,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.interfaces.shell.settings import SETTINGS
+from tests.support.pages import code, table
 from tests.support.terminal import Terminal
 
 SECTION = manual.page("prompt")
@@ -49,4 +50,5 @@ def test_settings_are_listed_as_they_are(name: str) -> None:
 
 
 def test_no_more_settings_are_listed() -> None:
-    assert re.findall(r"^\| `(\w+)` ", SECTION, flags=re.MULTILINE) == list(SETTINGS)
+    listed = table(SECTION, "setting")
+    assert [code(name) for name, _, _ in listed] == [[name] for name in SETTINGS]
