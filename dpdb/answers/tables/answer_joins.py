@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from dpdb.answers.record import Detail
 from dpdb.answers.tables.noisy_table import Accuracy, NoisyColumn, NoisyTable, RowIndices
-from dpdb.plan.expressions.expressions import Expr, Slot, slots
+from dpdb.plan.expressions.expressions import Compare, Expr, Slot, conjuncts, slots
 from dpdb.plan.logical.derived import AnswerJoin
-from dpdb.plan.relations.relations import JoinKind
-from dpdb.vectors.evaluate import Frame, true_rows
-from dpdb.vectors.vector import Bools, constant
+from dpdb.plan.relations.relations import Equality, JoinKind
+from dpdb.vectors.evaluate import Frame, evaluate, true_rows
+from dpdb.vectors.relational.matching import Matches
+from dpdb.vectors.vector import AnyVector, Bools, constant
 
 _NONE = -1
 """Stands for the row that a row has no match in."""
@@ -18,12 +21,7 @@ _NONE = -1
 
 def joined(join: AnswerJoin, left: NoisyTable, right: NoisyTable) -> NoisyTable:
     """The pairs of rows for which the condition is true, and rows without any in outer joins."""
-    first = np.repeat(np.arange(left.rows), right.rows)
-    second = np.tile(np.arange(right.rows), left.rows)
-    if join.condition is not None:
-        pairs = _pairs(join.condition, left, right, first, second)
-        kept = true_rows(join.condition, pairs, len(first))
-        first, second = first[kept], second[kept]
+    first, second = _pairs(join.condition, left, right)
     if join.kind in (JoinKind.LEFT, JoinKind.FULL):
         alone = np.setdiff1d(np.arange(left.rows), first)
         first = np.concatenate([first, alone])
@@ -38,19 +36,46 @@ def joined(join: AnswerJoin, left: NoisyTable, right: NoisyTable) -> NoisyTable:
 
 
 def _pairs(
-    condition: Expr, left: NoisyTable, right: NoisyTable, first: RowIndices, second: RowIndices
-) -> Frame:
-    """The columns that a condition reads, of pairs of rows."""
-    columns = [(each, first) for each in left.columns] + [(each, second) for each in right.columns]
-    read = slots(condition, "column")
-    return Frame(
-        {},
-        {
-            Slot("column", index, column.kind): column.values.take(rows)
-            for index, (column, rows) in enumerate(columns)
-            if index in read
-        },
+    condition: Expr | None, left: NoisyTable, right: NoisyTable
+) -> tuple[RowIndices, RowIndices]:
+    """The pairs of rows for which the condition is true, in the order of the left side."""
+    sides = _columns(left), _columns(right, len(left.columns))
+    equal = [pair for each in conjuncts(condition) for pair in _equality(each, len(left.columns))]
+    on_left, on_right = (
+        [evaluate(pair[side], Frame({}, columns)) for pair in equal]
+        for side, columns in enumerate(sides)
     )
+    matches = Matches.of(on_right, right.rows)
+    first, second = matches.pairs(matches.find(on_left, left.rows))
+    if condition is None:
+        return first, second
+    read = slots(condition, "column")
+    frame = {
+        slot: values.take(rows)
+        for side, rows in zip(sides, (first, second), strict=True)
+        for slot, values in side.items()
+        if slot.index in read
+    }
+    kept = true_rows(condition, Frame({}, frame), len(first))
+    return first[kept], second[kept]
+
+
+def _columns(table: NoisyTable, before: int = 0) -> dict[Slot, AnyVector]:
+    """The columns of one side by their slots; `before` is the number of those of the left side."""
+    return {
+        Slot("column", index, column.kind): column.values
+        for index, column in enumerate(table.columns, before)
+    }
+
+
+def _equality(condition: Expr, width: int) -> Iterator[Equality]:
+    """The sides of an equality of the first `width` columns and others, if it is one."""
+    if isinstance(condition, Compare) and condition.operator == "=":
+        one, other = condition.left, condition.right
+        for pair in ((one, other), (other, one)):
+            read = [slots(each, "column") for each in pair]
+            if all(read) and max(read[0]) < width <= min(read[1]):
+                yield pair
 
 
 def _matched(table: NoisyTable, rows: RowIndices) -> tuple[NoisyColumn, ...]:
