@@ -37,11 +37,9 @@ from dpdb.plan.expressions.expressions import (
 from dpdb.policy.catalog import Column, Kind
 from dpdb.records import dataclass
 from dpdb.vectors.cast import cast
-from dpdb.vectors.column_tests import FEW, among, equal_to_any, tested, with_any_code
-from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.columns import FEW, Codes, Numbers, among, equal_to_any, tested, with_any_code
 from dpdb.vectors.functions import apply
 from dpdb.vectors.like import fitting
-from dpdb.vectors.logic import conjunction, disjunction, is_null
 from dpdb.vectors.magnitudes import stays_finite
 from dpdb.vectors.stored_texts import StoredTexts, is_tested_as_stored, stored_test
 from dpdb.vectors.vector import (
@@ -54,9 +52,12 @@ from dpdb.vectors.vector import (
     array,
     choose,
     compare,
+    conjunction,
     constant,
+    disjunction,
     either,
     finite,
+    is_null,
     one_zero,
     truth,
 )

@@ -1,4 +1,4 @@
-"""How large the doubles of an expression can be, and so whether they can overflow.
+"""Bounds for the size of an expression's doubles, which say whether they can overflow.
 
 The intervals of a plan are of exact numbers. Doubles are rounded, and where large numbers cancel
 their rounding errors can be far outside an interval. So magnitudes are added and multiplied here
@@ -26,7 +26,7 @@ def stays_finite(expression: Expr) -> bool:
 
 @lru_cache(maxsize=10_000)
 def magnitude(expression: Expr) -> float:
-    """A bound for the magnitude of its doubles, those that stand where it is NULL among them."""
+    """A bound for the size of the expression's doubles, also of those that stand for NULL."""
     match expression:
         case Literal(value=str()) | Literal(kind=Kind.TEXT):
             return math.inf

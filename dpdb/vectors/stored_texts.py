@@ -1,8 +1,7 @@
 """Texts as a source has them: some conditions are tested on their bytes, without a dictionary.
 
-What stands for bytes that are no UTF-8, or for NUL, is U+FFFD. A constant without that character
-is found in the bytes exactly where it is in the text, as no character of UTF-8 begins within
-another one.
+U+FFFD stands for bytes that are no UTF-8, and for the character NUL. A constant without U+FFFD is
+found in the bytes exactly where it is in the text, as no character of UTF-8 begins within another.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from dpdb.vectors.vector import Array, Bools, Vector, truth
 class StoredTexts(Codes, ABC):
     """A column of texts, whose codes are worked out when they are first asked for.
 
-    The values are in no order. A constant is what `is_found` says is found in bytes.
+    The values are in no order. Constants are those that `is_found` says are found in bytes.
     """
 
     @abstractmethod
@@ -42,31 +41,33 @@ class StoredTexts(Codes, ABC):
 
     @abstractmethod
     def followed_by(self, others: Sequence[Self]) -> Self:
-        """These cells, and after them those of other columns."""
+        """This column concatenated with the others."""
 
     @abstractmethod
     def hashes(self, factors: Array) -> Array:
-        """A number for each text, the same for the same one in all columns of one source.
+        """A number for each cell, the same for equal texts in all columns of one source.
 
-        What is NULL has some number. Others differ, but for what chance may do to the factors.
+        Texts that differ have the same number by chance of the factors alone. A NULL has any.
         """
 
     @property
     @abstractmethod
     def null(self) -> Bools:
-        """Which cells are NULL."""
+        """Whether each cell is NULL."""
 
     @abstractmethod
     def equal_to_any(self, constants: Collection[str]) -> Bools:
-        """Which cells are one of the constants; a NULL is not."""
+        """Whether each cell is one of the constants; false where it is NULL."""
 
     @abstractmethod
     def containing(self, part: str) -> Bools:
-        """Which cells contain a part; a NULL does not."""
+        """Whether each cell contains the part; false where it is NULL."""
 
     @abstractmethod
     def with_ends(self, first: str, last: str) -> Bools:
-        """Which cells begin and end like this, one after the other; none that is NULL."""
+        """Whether each cell begins with `first` and ends with `last`, which do not overlap.
+
+        False where the cell is NULL."""
 
 
 Test = Callable[[StoredTexts], Vector]
@@ -100,7 +101,7 @@ def is_tested_as_stored(condition: Expr) -> bool:
 
 
 def stored_test(condition: Expr) -> tuple[ColumnRef, Test] | None:
-    """A column of texts and how it is tested as it is stored; None where it is not."""
+    """A column of texts and the condition as a test of its bytes; None without such a test."""
     match condition:
         case IsNull(operand=ColumnRef() as column):
             return column, lambda held: Vector(held.null)

@@ -52,7 +52,7 @@ class TextVector:
 
     @property
     def null(self) -> Bools:
-        """Which rows are NULL."""
+        """Whether each row is NULL."""
         return np.asarray(self.codes == len(self.dictionary))
 
     def take(self, indices: Array) -> TextVector:
@@ -91,20 +91,20 @@ def _taken(array: Array, indices: Array) -> Array:
 
 
 def either(first: Bools | None, second: Bools | None) -> Bools | None:
-    """Where either value is NULL; two values of one column have the same mask."""
+    """The NULL mask of a result of two values; two values of one column have the same mask."""
     if first is None or second is None:
         return second if first is None else first
     return first if first is second else first | second
 
 
 def outside(values: Array, ends: tuple[float, float]) -> Bools:
-    """Which numbers are less than the first of two or greater than the second."""
+    """Whether each number is less than the first of `ends` or greater than the second."""
     return np.asarray((values < ends[0]) | (values > ends[1]))
 
 
 def truth(values: Array, null: Bools | None) -> Vector:
     """A boolean vector, false where it is NULL."""
-    # What is greater than a NULL's mask is true, and not NULL.
+    # A boolean is greater than the mask of NULLs where it is true and not NULL.
     return Vector(values if null is None else np.greater(values, null), null)
 
 
@@ -235,9 +235,53 @@ def choose(condition: Bools, yes: AnyVector, no: AnyVector) -> AnyVector:
 
 
 def _chosen_null(condition: Bools, yes: Bools | None, no: Bools | None) -> Bools | None:
-    """Where the chosen value is NULL."""
+    """The NULL mask of the chosen values."""
     if yes is None:
         return None if no is None else np.greater(no, condition)
     if no is None:
         return condition & yes
     return yes if yes is no else np.where(condition, yes, no)
+
+
+def conjunction(left: Vector, right: Vector) -> Vector:
+    """SQL AND: false if either operand is false, even if the other is NULL."""
+    true = left.values & right.values
+    if left.null is None and right.null is None:
+        return Vector(true)
+    false = _false(left) | _false(right)
+    return Vector(true, ~true & ~false)
+
+
+def disjunction(left: Vector, right: Vector) -> Vector:
+    """SQL OR: true if either operand is true, even if the other is NULL."""
+    true = left.values | right.values
+    null = either(left.null, right.null)
+    return Vector(true, None if null is None else null & ~true)
+
+
+def is_null(vector: AnyVector) -> Vector:
+    """SQL IS NULL: true or false, never NULL."""
+    if vector.null is None:
+        return Vector(np.zeros(1, dtype=np.bool_))
+    return Vector(vector.null)
+
+
+def _false(vector: Vector) -> Bools:
+    """Whether each row is false, and not NULL."""
+    return ~vector.values if vector.null is None else ~vector.values & ~vector.null
+
+
+def plain_values(vector: AnyVector, kind: Kind, places: npt.NDArray[np.intp]) -> list[Value | None]:
+    """The values at some places; None for NULL.
+
+    Dates are days, timestamps microseconds, and numbers whole ones.
+    """
+    if isinstance(vector, TextVector):
+        texts = [*vector.dictionary, None]
+        return [texts[code] for code in vector.codes[places].tolist()]
+    values = vector.values[places].tolist()
+    plain: list[Value | None] = [v if kind is Kind.BOOLEAN else int(v) for v in values]
+    if vector.null is None:
+        return plain
+    missing = vector.null[places].tolist()
+    return [None if no else value for no, value in zip(missing, plain, strict=True)]

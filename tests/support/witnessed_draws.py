@@ -23,7 +23,7 @@ from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.noise import exponential, halves, smooth, walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import executor
-from dpdb.vectors.plain_values import plain_values
+from dpdb.vectors.vector import plain_values
 from tests.support.draw_losses import (
     Coins,
     FinerNoise,

@@ -14,10 +14,9 @@ import numpy as np
 
 from dpdb.answers.estimates import Noisy, points, scalar
 from dpdb.answers.record import Detail
-from dpdb.answers.tables import windows
 from dpdb.answers.tables.answer_joins import joined
 from dpdb.answers.tables.group_rows import with_keys
-from dpdb.answers.tables.groups import Groups, aggregated, grouped
+from dpdb.answers.tables.groups import Groups, aggregated, grouped, windowed
 from dpdb.answers.tables.noisy_table import (
     Accuracy,
     NoisyColumn,
@@ -176,7 +175,7 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
         frame = Frame({}, {slot: vector.take(rows) for slot, vector in frame.slots.items()})
         table = table if selection.grouped else table.take(rows)
     over = {
-        Slot("window", index, each.kind): windows.values(each, frame, number)
+        Slot("window", index, each.kind): windowed(each, frame, number)
         for index, each in enumerate(selection.windows)
     }
     frame = Frame({}, {**frame.slots, **over})

@@ -1,4 +1,7 @@
-"""GROUP BY over the rows of answers: groups of noisy rows, and aggregates of each."""
+"""GROUP BY and OVER on the rows of answers: aggregates of groups of noisy rows, and windows.
+
+Noisy rows are released already: nothing that is computed from them gives more away.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpdb.answers.tables.noisy_table import RowIndices
+from dpdb.answers.tables.noisy_table import RowIndices, order_keys
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.per_unit import without_distinct
 from dpdb.plan.logical.query import DEVIATIONS, SAMPLED, Aggregate, Function
+from dpdb.plan.logical.row_tables import PICKS, TOTALS
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate, holds
-from dpdb.vectors.relational.keys import numbered, ranks, spread, whole
+from dpdb.vectors.relational.keys import numbered, ranks, sort_keys, spread, whole
+from dpdb.vectors.relational.windows import FrameTotals, OrderedRows
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
     Bools,
-    Vector,
+    alike,
+    choose,
     constant,
     finite,
     numbers,
@@ -25,7 +33,7 @@ from dpdb.vectors.vector import (
 
 @dataclass(frozen=True, repr=False)
 class Groups:
-    """Which group each row is in, of groups that are numbered in the order of their first rows."""
+    """The number of each row's group; groups are numbered in the order of their first rows."""
 
     of_row: RowIndices
     number: int
@@ -42,7 +50,7 @@ class Groups:
         return first
 
     def members(self, kept: Bools) -> list[RowIndices]:
-        """For each group its rows that are kept."""
+        """The kept rows of each group."""
         rows = np.flatnonzero(kept)
         rows = rows[np.argsort(self.of_row[rows], kind="stable")]
         ends = np.searchsorted(self.of_row[rows], np.arange(1, self.number))
@@ -61,28 +69,19 @@ def aggregated(aggregate: Aggregate, frame: Frame, groups: Groups) -> AnyVector:
     """The value of an aggregate in each group."""
     rows, every = len(groups.of_row), without_distinct(aggregate)
     aggregate = aggregate if every is None else every
-    kept = np.ones(rows, dtype=np.bool_)
-    if aggregate.where is not None:
-        kept &= holds(aggregate.where, frame)
-    if aggregate.argument is None:
-        return numbers(np.array([float(len(each)) for each in groups.members(kept)]))
-    argument = evaluate(aggregate.argument, frame)
-    kept &= ~spread(argument.null, rows)
-    weights = np.ones(rows)
-    if aggregate.weight is not None:
-        weight = evaluate(aggregate.weight, frame)
-        assert isinstance(weight, Vector)
-        kept, weights = kept & ~spread(weight.null, rows), spread(weight.values, rows)
-    members = groups.members(kept)
+    read = (aggregate.argument, aggregate.weight)
+    vectors = [evaluate(each, frame) for each in read if each is not None]
+    members = groups.members(_counted(aggregate.where, vectors, frame, rows))
     if aggregate.function is Function.COUNT:
         return numbers(np.array([float(len(each)) for each in members]))
-    ranked = spread(ranks(argument).astype(np.float64), rows)
+    ranked = _ranked(vectors[0], rows)
     if aggregate.function is Function.COUNT_DISTINCT:
         return numbers(np.array([float(len(np.unique(ranked[each]))) for each in members]))
     if aggregate.function is Function.MODE:
-        return (
-            _modes(argument, ranked, weights, members) if rows else constant(None, aggregate.kind)
-        )
+        if not rows:
+            return constant(None, aggregate.kind)
+        weights = np.ones(rows) if aggregate.weight is None else _ranked(vectors[1], rows)
+        return _modes(vectors[0], ranked, weights, members)
     cells = [ranked[each] if every is None else np.unique(ranked[each]) for each in members]
     values = [_value(aggregate, each) for each in cells]
     null = np.array([value is None for value in values], dtype=np.bool_)
@@ -125,3 +124,49 @@ def _value(aggregate: Aggregate, values: Array) -> float | None:
     variance = float(values.var(ddof=int(sampled)))
     rooted = aggregate.function in DEVIATIONS
     return variance**0.5 if rooted else variance
+
+
+def _counted(where: Expr | None, read: Sequence[AnyVector], frame: Frame, rows: int) -> Bools:
+    """The rows that an aggregate counts: its FILTER holds, and no value that it reads is NULL."""
+    counted = np.ones(rows, dtype=np.bool_)
+    if where is not None:
+        counted &= holds(where, frame)
+    for vector in read:
+        counted &= ~spread(vector.null, rows)
+    return counted
+
+
+def _ranked(vector: AnyVector, rows: int) -> Array:
+    """A double for each row, in the order of the values; of numbers the value itself."""
+    return spread(ranks(vector).astype(np.float64), rows)
+
+
+def windowed(window: Window, frame: Frame, number: int) -> AnyVector:
+    """The value of a window function on each row of a frame, of which there are `number`."""
+    keys = [evaluate(each, frame) for each in window.partition]
+    within = [key for each in keys for key in sort_keys(each, number)]
+    by = order_keys(window.order, frame, number)
+    rows = OrderedRows.of(within, by, np.arange(number))
+    if window.function in PICKS:
+        return _picked(window, frame, rows)
+    if window.function in TOTALS:
+        return _total(window, frame, rows, number)
+    return numbers(rows.ranked(window))
+
+
+def _picked(window: Window, frame: Frame, rows: OrderedRows) -> AnyVector:
+    """The value of another row; where there is none, the default of LAG and LEAD, or NULL."""
+    chosen, there = rows.picked(window)
+    if window.function not in ("lag", "lead"):
+        return evaluate(window.arguments[0], frame).take(chosen).with_nulls(~there)
+    value, default = alike([evaluate(each, frame) for each in window.arguments[:2]])
+    return choose(there, value.take(chosen), default)
+
+
+def _total(window: Window, frame: Frame, rows: OrderedRows, number: int) -> AnyVector:
+    """COUNT, SUM, AVG, MIN or MAX of the rows in each row's frame."""
+    vectors = [evaluate(each, frame) for each in window.arguments]
+    totals = FrameTotals(rows, window, _counted(window.where, vectors, frame, number))
+    if window.function == "count":
+        return numbers(totals.number)
+    return finite(totals.of(_ranked(vectors[0], number), np.inf), totals.number == 0)

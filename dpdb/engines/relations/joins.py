@@ -25,9 +25,8 @@ from dpdb.plan.relations.relations import (
 )
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
-from dpdb.vectors.logic import is_null
 from dpdb.vectors.relational.matching import NO_CODE, PIECE, Matches, pieces
-from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
+from dpdb.vectors.vector import AnyVector, Array, Bools, Vector, is_null
 
 _NULL = len(BOOLEANS)
 """The code of NULL."""

@@ -37,7 +37,7 @@ from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.purchases.shared_levels import Series, Shared
 from dpdb.session.teaching import disclosures
-from dpdb.vectors.plain_values import plain_values
+from dpdb.vectors.vector import plain_values
 
 if TYPE_CHECKING:
     from typing import Any

@@ -74,7 +74,7 @@ def sort_keys(vector: AnyVector, rows: int, ordering: Ordering | None = None) ->
 
 
 def changes(keys: Iterable[Array], rows: int) -> Bools:
-    """Which of so many rows is the first, or differs in a key from the one before.
+    """Whether each of `rows` rows is the first, or differs in a key from the one before.
 
     Rows are best chosen with this mask by `compress`: an index of booleans takes several times as
     long where rows change now and then.

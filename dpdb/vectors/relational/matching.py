@@ -1,4 +1,4 @@
-"""Which rows of one side of a join equal a row of the other, in all expressions of its ON."""
+"""Equality joins: the rows of one side that equal a row of the other in all expressions of ON."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dpdb.records import dataclass
 from dpdb.vectors.vector import AnyVector, Array, TextVector
 
 PIECE = 2**20
-"""About so many pairs of rows are made at a time."""
+"""The approximate number of pairs of rows that are made at a time."""
 NO_CODE = -1
-"""The code of a row that equals none: a value is NULL, or is not on the other side."""
+"""The code of a row that equals none: one of its values is NULL, or not on the other side."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +37,7 @@ class _Values:
         return len(self.numbers) if self.texts is None else len(self.texts)
 
     def codes(self, vector: AnyVector, rows: int) -> Array:
-        """The number of each row's value; NO_CODE where it is NULL or none of them."""
+        """The number of each row's value; NO_CODE if it is NULL, or only on the left side."""
         if isinstance(vector, TextVector):
             assert self.texts is not None
             table = [*(self.texts.get(text, NO_CODE) for text in vector.dictionary), NO_CODE]
@@ -62,17 +62,17 @@ class Matches:
 
     values: tuple[_Values, ...]
     steps: tuple[Array, ...]
-    """After each expression but the first the pairs of codes that there are, in ascending order."""
+    """For each expression but the first the pairs of codes up to it, in ascending order."""
     order: Array
-    """The rows that have a code, those of the least first."""
+    """The rows that have a code, in the order of their codes."""
     starts: Array
-    """Where the rows of each code start in `order`, and last where they end."""
+    """For each code the start of its rows in `order`, and last the end of all."""
     codes: Array
     """The code of each row."""
 
     @classmethod
     def of(cls, vectors: Sequence[AnyVector], rows: int) -> Matches:
-        """The rows of a side with these values; without any all rows are equal."""
+        """The rows of the right side with these values; without any all rows are equal."""
         values = tuple(map(_Values.of, vectors))
         codes, steps = np.zeros(rows, dtype=np.int64), []
         for place, (known, vector) in enumerate(zip(values, vectors, strict=True)):
@@ -99,7 +99,7 @@ class Matches:
         return np.where(codes < len(self.starts) - 1, codes, NO_CODE)
 
     def counts(self, codes: Array) -> Array:
-        """How many rows each code stands for."""
+        """The number of rows that each code stands for."""
         return np.asarray(self._sizes[codes])
 
     @cached_property
@@ -109,11 +109,11 @@ class Matches:
 
     @property
     def most(self) -> int:
-        """The most rows that are equal."""
+        """The size of the largest set of equal rows."""
         return int(np.diff(self.starts).max(initial=0))
 
     def pairs(self, codes: Array) -> tuple[Array, Array]:
-        """All pairs of a row of the left side, by its place, and an equal one of the right."""
+        """All pairs of a row of the left side and an equal one of the right, by their places."""
         counts = self.counts(codes)
         left = np.repeat(np.arange(len(codes)), counts)
         before = np.cumsum(counts) - counts
@@ -122,13 +122,13 @@ class Matches:
 
 
 def _paired(codes: Array, more: Array, size: int) -> Array:
-    """One code for each pair; there are fewer rows than 2³¹, so that a pair fits 64 bits."""
+    """A code for each pair of codes; there are fewer rows than 2³¹, so that a pair fits 64 bits."""
     pairs = codes * size + more
     return np.where((codes == NO_CODE) | (more == NO_CODE), NO_CODE, pairs)
 
 
 def pieces(counts: Array) -> Iterator[slice]:
-    """Rows in pieces, each of which is in about PIECE pairs, or is one row that is in more."""
+    """Slices of rows that are in about PIECE pairs each; a row that is in more is alone."""
     ends = np.flatnonzero(np.diff(np.cumsum(counts) // PIECE)) + 1
     start = 0
     for end in [*ends.tolist(), len(counts)]:

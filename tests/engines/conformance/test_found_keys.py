@@ -19,7 +19,7 @@ from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.sql.selects.binder import bind
 from dpdb.sql.text.tokens import read_tokens
-from dpdb.vectors.plain_values import plain_values
+from dpdb.vectors.vector import plain_values
 from tests.engines.conformance.conftest import OpenEngine
 from tests.support.plain_engine import PlainEngine
 
