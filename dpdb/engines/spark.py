@@ -40,7 +40,7 @@ from dpdb.errors import DataFileError
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
-from dpdb.policy.spark_cluster import quoted, rows_in_spark, spark_errors
+from dpdb.policy.schemas.spark_cluster import quoted, rows_in_spark, spark_errors
 from dpdb.records import dataclass
 from dpdb.vectors.vector import AnyVector
 

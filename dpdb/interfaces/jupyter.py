@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
-from dpdb.policy.table_files import remarks
+from dpdb.policy.schemas.table_files import remarks
 from dpdb.session.connect import session_on
 from dpdb.sql.text.splitting import split
 

@@ -25,7 +25,7 @@ from dpdb.policy.catalog import (
     Value,
     usual_rows_held,
 )
-from dpdb.policy.csv_format import CsvFormat
+from dpdb.policy.csv.csv_format import CsvFormat
 
 TermTexts = Mapping[str, Any]
 """A policy in the types of JSON; numbers that are no whole ones are fractions in a text."""

@@ -108,7 +108,7 @@ class LastingBudget:
 
     @property
     def duration(self) -> str:
-        """How long one ε has to last, in words."""
+        """The time for which one ε has to last, in words."""
         match self.window:
             case None:
                 return "for good"

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
-from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.storage import Storage, file_kind
+from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.storage import ServerTable, Storage, file_kind
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def changed(record: Record, **fields: object) -> Record:
-    """The record with these fields; the same object where it has them, with what it keeps."""
+    """`dataclasses.replace`, but the record itself, with its caches, if nothing changes."""
     for name, value in fields.items():
         if getattr(record, name) is not value:
             return replace(record, **fields)
@@ -84,7 +83,7 @@ class Reference:
 
 @dataclass(frozen=True, repr=False)
 class Column:
-    """One column as declared.
+    """A column as declared.
 
     `lower`, `upper` and `step` are in the column's own unit (days for dates, microseconds for
     timestamps). Cells are clamped to the bounds. A cell that cannot be read, or is not among the
@@ -145,7 +144,7 @@ class Table:
     rows_per_unit: int = 1
     """The most rows of one unit that a query counts."""
     csv: CsvFormat = field(default_factory=CsvFormat)
-    """What is declared of how the file is written."""
+    """The declared format of a CSV file."""
     chain: Reference | None = None
     """The key that the unit column names a row by: its unit is this row's, too."""
     public: bool = False
@@ -157,9 +156,9 @@ class Table:
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
     stored_as: str | None = None
-    """What a file of several tables calls this one; None where that is its name."""
+    """The table's name inside a DuckDB file; None where it is `name`."""
     engine: str | None = None
-    """What evaluates: `memory`, `stream` or `spark`; None where the storage decides."""
+    """The engine of the table's queries: `memory`, `stream` or `spark`; None: by storage."""
     server: ServerTable | None = None
     """The table of a server or cluster that has the rows; None where a file has them."""
     rows_held_per_unit: int | None = None
@@ -196,7 +195,7 @@ class Table:
 
     @property
     def storage(self) -> Storage:
-        """What holds the rows."""
+        """The kind of file or server that has the rows."""
         if self.server is None:
             return file_kind(self.path)
         return self.server.storage
@@ -222,7 +221,7 @@ class Table:
 
     @property
     def name_in_file(self) -> str:
-        """What a file of several tables calls this one."""
+        """The table's name inside a DuckDB file."""
         return self.name if self.stored_as is None else self.stored_as
 
     @property
@@ -233,7 +232,7 @@ class Table:
 
     @property
     def unit_in_words(self) -> str:
-        """What a message calls a unit: a row, by the column that names it, or of another table."""
+        """The word for a unit of this table in messages: row, the unit column, or `unit of T`."""
         if self.chain is not None:
             return f"unit of {self.chain.table}"
         return "row" if self.unit is None else self.unit
@@ -280,7 +279,7 @@ class Policy:
     """The ledger that keeps what is spent; None where each session has a budget of its own."""
     timing: Timing = Timing.PLAIN
     unit: str = "unit"
-    """What a privacy unit is called in messages, such as customer."""
+    """The word for a privacy unit in messages, such as customer."""
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one. None if there is none."""

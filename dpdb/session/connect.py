@@ -22,11 +22,11 @@ from dpdb.policy.budget import (
     valid_queries,
 )
 from dpdb.policy.catalog import Policy
-from dpdb.policy.csv_format import CsvFormat, valid_encoding, valid_separator
+from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reading.reader import policy_for, read_policy, with_bounds
-from dpdb.policy.server_tables import is_server_address, server_table
-from dpdb.policy.table_files import check_file, undeclared_server_table
+from dpdb.policy.schemas.table_files import check_file, undeclared_server_table
+from dpdb.policy.storage import is_server_address, server_table
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session

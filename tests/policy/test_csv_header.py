@@ -10,9 +10,10 @@ from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.ledger.terms import described, tables_in
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.csv_header import header_of, read_header, remarks
+from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.csv.csv_header import read_header
 from dpdb.policy.reading.reader import read_policy
+from dpdb.policy.schemas.table_files import header_of, remarks
 
 
 def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import InvalidOption
-from dpdb.policy.encodings import canonical_name, transcoder
+from dpdb.policy.csv.csv_format import canonical_name, transcoder
 
 READ = ["ascii", "latin-1", "cp1252", "cp437", "koi8_r", "mac_roman", "cp037", "utf-16-le",
         "utf-16-be", "utf-32-le", "utf-32-be", "shift_jis", "cp932", "euc_jp", "gb18030", "big5hkscs",

@@ -13,10 +13,9 @@ import pytest
 from dpdb.errors import DataFileError, InvalidOption, PolicyError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.reading.reader import read_policy
-from dpdb.policy.server_tables import ServerTable, server_table
-from dpdb.policy.spark_cluster import names_whole_units
-from dpdb.policy.storage import Storage
-from dpdb.policy.stored_types import StoredColumn, StoredType
+from dpdb.policy.schemas.spark_cluster import names_whole_units
+from dpdb.policy.schemas.stored_types import StoredColumn, StoredType
+from dpdb.policy.storage import ServerTable, Storage, server_table
 from dpdb.session.connect import connect
 
 POLICY = '[tables.t]\n{}\n[tables.t.columns]\nx = {{ type = "integer" }}\n'

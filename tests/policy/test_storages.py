@@ -9,8 +9,7 @@ import pytest
 
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Table
-from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.storage import Storage, file_kind, server_kind
+from dpdb.policy.storage import ServerTable, Storage, file_kind, server_kind
 
 
 @pytest.mark.parametrize("storage", Storage)

@@ -25,11 +25,11 @@ from dpdb.engines.statistics.rank_windows import AllValues
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
 from dpdb.lab.files.prepare import prepare
-from dpdb.policy import spark_cluster
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.policy.table_files import check_file
+from dpdb.policy.schemas import spark_cluster
+from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
 from tests.sql.test_corpora import ACCEPTED, QUERIES, first_word

@@ -15,7 +15,7 @@ from dpdb.engines.sources.cells import records
 from dpdb.engines.sources.cells.records import MARGIN, WITHIN, Cells
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import CsvFormat
+from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.vectors.columns import Codes
 
 BLOCKS = (1, 7, 16, 40, 200, 1 << 22)

@@ -18,7 +18,7 @@ import pyarrow
 import pytest
 from psycopg import sql
 
-from dpdb.policy.server_tables import ServerTable, server_table
+from dpdb.policy.storage import ServerTable, server_table
 
 _SETTINGS = "-c fsync=off -c listen_addresses='' -c max_connections=20"
 

@@ -38,6 +38,7 @@ SOURCES = "Sources stand on columns, and columns on cells"
 SESSION = "Only the session brings exact results and noise together"
 FLOORS = "The rooms of the plan"
 SQL = "The rooms of SQL"
+POLICY = "The rooms of the policy"
 WITHIN_SESSION = "The rooms of the session"
 ANSWERS = "The rooms of answers"
 LEDGER = "The rooms of the ledger"
@@ -86,6 +87,7 @@ MUTANTS: list[Mutant] = [
     ("plan/provenance.py", "", {FLOORS}),
     ("plan/ranges/ranges.py", "import dpdb.plan.physical.plan", {FLOORS, CIRCLES}),
     ("sql/text/splitting.py", "import dpdb.sql.aggregates.lists", {SQL}),
+    ("policy/csv/csv_format.py", "import dpdb.policy.storage", {POLICY}),
     ("session/timing/tick.py", "import dpdb.session.answers", {WITHIN_SESSION}),
     ("answers/tables/groups.py", "import dpdb.answers.notes.release_reports", {ANSWERS}),
     ("ledger/custodian.py", "import dpdb.ledger.accounts", {LEDGER}),

@@ -15,8 +15,10 @@ from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.protocol import PIECE, Loaded, Source, Version, keyed, marks
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Table
-from dpdb.policy.csv_header import Header, column_positions, header_of
-from dpdb.policy.csv_stream import CsvStream, open_csv
+from dpdb.policy.csv.csv_header import Header
+from dpdb.policy.csv.csv_stream import CsvStream, open_csv
+from dpdb.policy.schemas.stored_types import column_positions
+from dpdb.policy.schemas.table_files import header_of
 from dpdb.records import dataclass
 
 

@@ -1,4 +1,4 @@
-"""The source of a table, by its storage; `policy.table_files` finds the columns."""
+"""The source of a table, by its storage; `policy.schemas.table_files` finds the columns."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.protocol import PIECE, Loaded, Source, Version, has_changed, keyed
 from dpdb.engines.sources.server_moment import Reading, ServerMoment
 from dpdb.policy.catalog import Table
-from dpdb.policy.csv_format import ORDINARY
-from dpdb.policy.postgres_server import (
+from dpdb.policy.csv.csv_format import ORDINARY
+from dpdb.policy.schemas.postgres_server import (
     sent_encoding,
     server_columns,
     server_errors,
     storage_nodes,
 )
-from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.stored_types import names_in_file
+from dpdb.policy.schemas.stored_types import names_in_file
+from dpdb.policy.storage import ServerTable
 from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 

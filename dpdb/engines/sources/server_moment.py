@@ -13,8 +13,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from dpdb.policy.postgres_server import connected, server_errors
-from dpdb.policy.server_tables import ServerTable
+from dpdb.policy.schemas.postgres_server import connected, server_errors
+from dpdb.policy.storage import ServerTable
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dpdb.engines.sources.arrow.typed_source import TypedColumns
 from dpdb.engines.sources.protocol import Loaded, Source, Version
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
-from dpdb.policy.spark_cluster import rows_in_spark, spark_errors
+from dpdb.policy.schemas.spark_cluster import rows_in_spark, spark_errors
 from dpdb.records import dataclass
 
 

@@ -22,7 +22,7 @@ from dpdb.policy.budget import (
 )
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
-from dpdb.policy.server_tables import is_server_address
+from dpdb.policy.storage import is_server_address
 from dpdb.session.connect import policy_of
 
 EPILOG = """\

@@ -22,7 +22,7 @@ from dpdb.interfaces.shell.progress import ProgressLine
 from dpdb.interfaces.shell.settings import ShellSettings, check_settings, read_settings
 from dpdb.interfaces.shell.terminal import tell_error
 from dpdb.policy.catalog import Policy
-from dpdb.policy.table_files import remarks
+from dpdb.policy.schemas.table_files import remarks
 from dpdb.session.connect import session_on, valid_seed
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.files.draft import drafts
 from dpdb.policy.catalog import Table
-from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.server_tables import is_server_address
-from dpdb.policy.storage import Storage, file_kind
+from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.storage import Storage, file_kind, is_server_address
 from dpdb.session.connect import policy_of
 
 

@@ -15,8 +15,9 @@ from dpdb.engines.units.owners import TableOwners
 from dpdb.lab.files.fates import Fate, FateOf
 from dpdb.lab.files.text_rows import record_blocks, server_blocks
 from dpdb.policy.catalog import Column, Table
-from dpdb.policy.csv_format import NO_QUOTES, ORDINARY, Punctuation
-from dpdb.policy.csv_header import Header, column_positions
+from dpdb.policy.csv.csv_format import NO_QUOTES, ORDINARY, Punctuation
+from dpdb.policy.csv.csv_header import Header
+from dpdb.policy.schemas.stored_types import column_positions
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
 

@@ -19,15 +19,17 @@ from dpdb.errors import DataFileError
 from dpdb.lab.files.column_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.lab.files.text_rows import text_rows
 from dpdb.policy.catalog import Column, Table
-from dpdb.policy.csv_clues import encoding_of, first_record, separator_of
-from dpdb.policy.csv_format import COMMA, CsvFormat, separator_by_name
-from dpdb.policy.csv_header import header_of, remarks
-from dpdb.policy.csv_stream import open_csv
-from dpdb.policy.encodings import FALLBACK, UTF8
-from dpdb.policy.names import numbered_name
-from dpdb.policy.server_tables import is_server_address, server_table
-from dpdb.policy.storage import file_kind
-from dpdb.policy.table_files import undeclared_server_table, undeclared_table, undeclared_tables
+from dpdb.policy.csv.csv_format import COMMA, FALLBACK, UTF8, CsvFormat, separator_by_name
+from dpdb.policy.csv.csv_header import first_record, numbered_name, separator_of
+from dpdb.policy.csv.csv_stream import encoding_of, open_csv
+from dpdb.policy.schemas.table_files import (
+    header_of,
+    remarks,
+    undeclared_server_table,
+    undeclared_table,
+    undeclared_tables,
+)
+from dpdb.policy.storage import file_kind, is_server_address, server_table
 from dpdb.records import dataclass
 
 SAMPLE_ROWS = 10_000

@@ -7,7 +7,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.csv_format import Punctuation
+from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, exact_number
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar

@@ -9,9 +9,11 @@ from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
-from dpdb.policy.csv_format import ORDINARY
-from dpdb.policy.csv_header import Header, column_positions, header_of
-from dpdb.policy.csv_stream import open_csv
+from dpdb.policy.csv.csv_format import ORDINARY
+from dpdb.policy.csv.csv_header import Header
+from dpdb.policy.csv.csv_stream import open_csv
+from dpdb.policy.schemas.stored_types import column_positions
+from dpdb.policy.schemas.table_files import header_of
 from dpdb.policy.storage import Storage
 from dpdb.vectors import grammar
 

@@ -51,7 +51,7 @@ class BudgetReader:
         )
 
     def lasting(self) -> LastingBudget | None:
-        """What is said of a budget that lasts; None where none is named."""
+        """The lasting budget; None where the section names none."""
         if "name" not in self.section:
             for key in _LASTING:
                 if key in self.section:

@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class PolicyText:
-    """One policy file as it is written: what is at fault in it is said with its line."""
+    """A policy file as written; errors in it name the line."""
 
     path: Path
     text: str
@@ -56,7 +56,7 @@ class PolicyText:
         return str(value)
 
     def accepted(self, value: V, valid: Callable[[V], T], where: tuple[str, ...]) -> T:
-        """What `valid` makes of a value; what it does not accept is the policy's mistake."""
+        """The result of `valid` for a value; an error of `valid` becomes a PolicyError."""
         try:
             return valid(value)
         except DpdbError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpdb.policy.catalog import MOST_ROWS_HELD, Column, Kind, Reference, Table, usual_rows_held
-from dpdb.policy.csv_format import (
+from dpdb.policy.csv.csv_format import (
     CsvFormat,
     valid_decimal,
     valid_encoding,
@@ -19,8 +19,7 @@ from dpdb.policy.csv_format import (
 )
 from dpdb.policy.reading.column_reader import ColumnReader, ReferenceReader
 from dpdb.policy.reading.policy_text import PolicyText
-from dpdb.policy.server_tables import SPARK, ServerTable, server_table
-from dpdb.policy.storage import Storage, file_kind
+from dpdb.policy.storage import SPARK, ServerTable, Storage, file_kind, server_table
 from dpdb.records import dataclass
 
 _FORMAT: dict[str, Callable[[object], Any]] = {
@@ -45,7 +44,7 @@ _KEYS = (
 )
 
 ENGINES = ("memory", "stream", "spark")
-"""What can evaluate the queries of a table."""
+"""The engines that a policy can name."""
 
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
 
@@ -55,7 +54,7 @@ MOST_ROWS = 10**6
 
 @dataclass(frozen=True)
 class _Unit:
-    """What a table says of its unit, as `Table` has it."""
+    """The unit of a table, as declared, in the terms of `Table`."""
 
     column: str | None = None
     chain: Reference | None = None
@@ -139,7 +138,7 @@ class TableReader:
         return ReferenceReader(self.text, self.tables)
 
     def _format(self, section: dict[str, Any], where: tuple[str, ...]) -> CsvFormat:
-        """How the file is written, as far as the section says so."""
+        """The declared format of the CSV file."""
         given = {
             key: self.text.accepted(section[key], valid, (*where, key))
             for key, valid in _FORMAT.items()

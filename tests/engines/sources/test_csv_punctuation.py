@@ -17,7 +17,7 @@ from dpdb.engines.sources.cells.plain import plain_numbers
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import Punctuation
+from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.vectors import grammar
 from tests.support.csv_files import (
     BLOCKS,

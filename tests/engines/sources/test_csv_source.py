@@ -13,8 +13,8 @@ from dpdb.engines.sources.cells import records
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.csv_header import read_header
+from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.csv.csv_header import read_header
 from dpdb.vectors.columns import Numbers
 from tests.support.csv_files import integer, loaded, plain
 

@@ -21,7 +21,7 @@ from dpdb.interfaces.cli.main import main
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reading.reader import read_policy
-from dpdb.policy.server_tables import server_table
+from dpdb.policy.storage import server_table
 from dpdb.session.connect import connect, policy_of
 from dpdb.session.session import Session
 from tests.support.command_line import PEOPLE

@@ -10,9 +10,9 @@ from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.arrow import duckdb_reader, parquet_reader, typed_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
-from dpdb.policy import duckdb_file
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.duckdb_file import open_duckdb
+from dpdb.policy.schemas import columnar_files as duckdb_file
+from dpdb.policy.schemas.columnar_files import open_duckdb
 from tests.support.csv_files import Remembering, integer, plain
 from tests.support.typed_files import KINDS, write_typed
 

@@ -15,8 +15,8 @@ from dpdb.errors import DataFileError
 from dpdb.lab.files.check import check, report
 from dpdb.lab.files.fates import Fate
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import CsvFormat
-from dpdb.policy.server_tables import server_table
+from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.storage import server_table
 from dpdb.vectors.columns import Codes
 from tests.support.csv_files import anywhere, integer
 

@@ -10,10 +10,10 @@ import pyarrow
 from dpdb.engines.protocol import MAX_ROWS
 from dpdb.engines.sources.arrow.typed_source import BATCH, Batches, BatchReader
 from dpdb.policy.catalog import Table
-from dpdb.policy.duckdb_file import duckdb_columns, open_duckdb, rows_of
 from dpdb.policy.names import quoted
+from dpdb.policy.schemas.columnar_files import duckdb_columns, open_duckdb, rows_of
+from dpdb.policy.schemas.stored_types import names_in_file
 from dpdb.policy.storage import files_of
-from dpdb.policy.stored_types import names_in_file
 from dpdb.vectors.grammar import LONGEST
 
 _TEXTS = ("VARCHAR", "JSON")

@@ -23,9 +23,9 @@ from dpdb.engines.sources.arrow.typed_source import Batches, BatchReader, batch_
 from dpdb.engines.sources.arrow.values import TEXTS
 from dpdb.engines.sources.protocol import state_of
 from dpdb.policy.catalog import Table
-from dpdb.policy.parquet_file import open_parquet
+from dpdb.policy.schemas.columnar_files import open_parquet
+from dpdb.policy.schemas.stored_types import StoredType, names_in_file, stored_columns
 from dpdb.policy.storage import files_of
-from dpdb.policy.stored_types import StoredType, names_in_file, stored_columns
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from dpdb.engines.sources.protocol import (
 )
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import NO_QUOTES
+from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 

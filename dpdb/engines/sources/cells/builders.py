@@ -28,7 +28,7 @@ from dpdb.engines.sources.cells.plain import within_quotes
 from dpdb.engines.sources.cells.records import Block, Cells, Places
 from dpdb.engines.sources.read_ahead import side_by_side
 from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Table, Value
-from dpdb.policy.csv_format import ORDINARY, Punctuation
+from dpdb.policy.csv.csv_format import ORDINARY, Punctuation
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers

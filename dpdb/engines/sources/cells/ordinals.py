@@ -23,7 +23,7 @@ from dpdb.engines.sources.cells.grids import Floats, grid_of, nearest
 from dpdb.engines.sources.cells.plain import plain_dates, plain_numbers, plain_timestamps
 from dpdb.engines.sources.cells.records import Cells, Places
 from dpdb.policy.catalog import Column, Kind
-from dpdb.policy.csv_format import Punctuation
+from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.policy.numbers import exact_number
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar

@@ -22,7 +22,7 @@ from dpdb.engines.sources.cells.words import (
     keep_last,
     words_before,
 )
-from dpdb.policy.csv_format import ORDINARY, Punctuation
+from dpdb.policy.csv.csv_format import ORDINARY, Punctuation
 from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND, TIMESTAMPS
 from dpdb.vectors.vector import Bools
 

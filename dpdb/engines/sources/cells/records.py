@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpdb.policy.csv_format import ORDINARY, Punctuation
+from dpdb.policy.csv.csv_format import ORDINARY, Punctuation
 from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST, content
 

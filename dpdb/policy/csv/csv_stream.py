@@ -13,9 +13,23 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from dpdb.errors import DataFileError
-from dpdb.policy.csv_format import is_gzip
-from dpdb.policy.encodings import UTF8, Transcoder, transcoder
+from dpdb.policy.csv.csv_format import (
+    MARKED,
+    MARKS,
+    UTF8,
+    CsvFormat,
+    Transcoder,
+    is_gzip,
+    transcoder,
+)
 from dpdb.records import dataclass
+
+_FOREIGN = (
+    (b"PK\x03\x04", "is a zip archive or a workbook", "unpack it, or save it as CSV"),
+    (b"\x1f\x8b", "is compressed by gzip", "give it a name that ends in .gz"),
+)
+_FIRST_BYTES = 64
+"""The number of bytes that are searched for byte-order marks."""
 
 
 class Hash(Protocol):
@@ -41,7 +55,7 @@ class CsvStream:
 
     @property
     def fraction(self) -> float:
-        """How much of the file has been read, from 0 to 1."""
+        """The fraction of the file that has been read, from 0 to 1."""
         return min(self.file.tell() / max(os.fstat(self.file.fileno()).st_size, 1), 1.0)
 
     def read(self, size: int) -> bytes:
@@ -99,3 +113,35 @@ def _open(path: Path) -> BinaryIO:
         raise DataFileError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:  # a NUL in the path
         raise DataFileError(f"cannot read {path}: {error}") from error
+
+
+def encoding_of(path: Path, form: CsvFormat) -> tuple[str, int]:
+    """The encoding of a file, and the number of bytes of the marks that it begins with.
+
+    Without a header the file is looked at only where the name of the encoding says that there is
+    a mark, as anything else would be a row's.
+    """
+    declared = form.encoding
+    if not form.header and declared not in MARKED:
+        return declared or UTF8, 0
+    with open_csv(path) as stream:
+        start = stream.read(_FIRST_BYTES)
+    for magic, what, hint in _FOREIGN if form.header else ():
+        if start.startswith(magic):
+            raise DataFileError(f"{path} {what}, and no CSV file", hint=hint)
+    mark, marked = next(((m, name) for m, name in MARKS if start.startswith(m)), (b"", UTF8))
+    if declared in MARKED:
+        family = declared.removesuffix("-sig")
+        if not marked.startswith(family):
+            raise DataFileError(
+                f"{path} does not begin with the mark of {family}",
+                hint=f"{family}-le and {family}-be are the encodings without one",
+            )
+    elif declared not in (None, marked):
+        return declared, 0
+    # Programs that join files repeat the mark. After the first, without a header, it is a row's.
+    most = len(start) if form.header else 1
+    length = 0
+    while mark and start.startswith(mark, length) and length < most * len(mark):
+        length += len(mark)
+    return marked, length

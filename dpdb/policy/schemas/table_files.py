@@ -12,21 +12,27 @@ from pathlib import Path
 from typing import assert_never
 
 from dpdb.errors import DataFileError
-from dpdb.policy import csv_header
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_format import CsvFormat, unpacked_name
-from dpdb.policy.duckdb_file import check_duckdb, duckdb_columns, duckdb_tables, open_duckdb
-from dpdb.policy.parquet_file import check_parquet, parquet_columns
-from dpdb.policy.postgres_server import check_server, columns_on_server
-from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.spark_cluster import (
+from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name, unpacked_name
+from dpdb.policy.csv.csv_header import Header, read_header
+from dpdb.policy.csv.csv_stream import encoding_of
+from dpdb.policy.schemas.columnar_files import (
+    check_duckdb,
+    check_parquet,
+    duckdb_columns,
+    duckdb_tables,
+    open_duckdb,
+    parquet_columns,
+)
+from dpdb.policy.schemas.postgres_server import check_server, columns_on_server
+from dpdb.policy.schemas.spark_cluster import (
     check_spark,
     columns_in_spark,
     names_whole_units,
     require_spark,
 )
-from dpdb.policy.storage import Storage, file_kind, is_pattern
-from dpdb.policy.stored_types import StoredColumn
+from dpdb.policy.schemas.stored_types import StoredColumn, column_positions
+from dpdb.policy.storage import ServerTable, Storage, file_kind, is_pattern
 
 
 def check_file(table: Table) -> None:
@@ -42,7 +48,7 @@ def check_file(table: Table) -> None:
         case Storage.CSV:
             if not table.path.is_file():
                 raise DataFileError(f"there is no file {table.path}")
-            csv_header.column_positions(table, csv_header.header_of(table).names)
+            column_positions(table, header_of(table).names)
         case Storage.POSTGRESQL:
             check_server(table)
         case Storage.SPARK:
@@ -95,14 +101,32 @@ def undeclared_server_table(server: ServerTable) -> Table:
 def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str]) -> Table:
     """The table of a CSV file of whose columns nothing is known but names."""
     if form.header:
-        names = csv_header.read_header(csv, form).names
+        names = read_header(csv, form).names
     columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
     return Table(unpacked_name(csv).stem, csv, columns, csv=form)
 
 
+def header_of(table: Table) -> Header:
+    """The header of a table's file; where it has none, the columns are those declared."""
+    if table.csv.header:
+        return read_header(table.path, table.csv)
+    encoding, mark = encoding_of(table.path, table.csv)
+    separator = table.csv.separator or separator_by_name(table.path) or COMMA
+    names = tuple(column.name for column in table.columns)
+    return Header(names, encoding, mark, 0, table.csv.punctuation(separator))
+
+
 def remarks(table: Table) -> list[str]:
-    """What whoever asks about a table must know of how it is read."""
-    return [] if table.storage.typed else csv_header.remarks(table)
+    """Notes for whoever asks about a table, on how its header is read.
+
+    Notes on the names themselves are left out where a policy declares them.
+    """
+    if table.storage.typed:
+        return []
+    header = header_of(table)
+    undeclared = any(column.guessed for column in table.columns)
+    said = (*header.guesses, *header.oddities) if undeclared else header.guesses
+    return [f"{table.path}: {remark}" for remark in said]
 
 
 def _typed(table: Table, stored: tuple[StoredColumn, ...]) -> Table:

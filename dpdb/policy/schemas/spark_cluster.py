@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Kind, Table
-from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.storage import files_of
-from dpdb.policy.stored_types import StoredColumn, StoredType, names_in_file
+from dpdb.policy.schemas.stored_types import StoredColumn, StoredType, names_in_file
+from dpdb.policy.storage import ServerTable, files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +37,7 @@ _SETTINGS = {
 """Values are read in one way, whatever the cluster is used for besides."""
 
 _GLOB = str.maketrans({each: f"\\{each}" for each in "\\*?[]{}"})
-"""What has a meaning in the paths of Spark."""
+"""Escapes of the characters that have a meaning in the paths of Spark."""
 
 _TYPES = {
     **dict.fromkeys(("byte", "short", "integer", "long"), StoredType.INTEGER),
@@ -52,7 +51,7 @@ _TYPES = {
 
 @contextmanager
 def spark_errors(table: Table) -> Iterator[None]:
-    """What Spark says of an error is not passed on, as it could quote values."""
+    """Hide Spark's own words on an error, as they could quote values."""
     from py4j.protocol import Py4JError
     from pyarrow import ArrowException
     from pyspark.errors import PySparkException

@@ -10,9 +10,9 @@ from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.errors import DataFileError
+from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv_header import column_positions
+from dpdb.policy.csv.csv_header import SPACE
 from dpdb.policy.timestamps import SECOND
 from dpdb.records import dataclass
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StoredType(Enum):
-    """What the values of a column are where they are stored, in the words of messages."""
+    """The type of a stored column, in the words of messages."""
 
     INTEGER = "integers"
     DECIMAL = "decimals"
@@ -57,7 +57,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """One column, as its file or server declares it; that is public, as a header is."""
+    """A column as its file or server declares it, which is public, as a header is."""
 
     name: str
     type: StoredType
@@ -81,8 +81,32 @@ def stored_columns(schema: pyarrow.Schema) -> tuple[StoredColumn, ...]:
     return tuple(StoredColumn(field.name, _stored_type(field.type)) for field in schema)
 
 
+def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
+    """The position of each declared column in a record, by the name of the column.
+
+    Names of the header, which have no space around them, are also found in another case.
+    """
+    exact = {name: position for position, name in enumerate(names)}
+    declared = {column.name for column in table.columns}
+    # A header name that matches one declared column exactly is not used for another column that
+    # differs from it in case.
+    folded = {name.casefold(): at for name, at in exact.items() if name not in declared}
+    positions = {}
+    for column in table.columns:
+        position = exact.get(column.name)
+        if position is None:
+            position = folded.pop(column.name.strip(SPACE).casefold(), None)
+        if position is None:
+            where = table.place if table.storage.typed else f"{table.path}, line 1"
+            raise DataFileError(
+                f"{where}: there is no column {column.name}", hint=did_you_mean(column.name, names)
+            )
+        positions[column.name] = position
+    return positions
+
+
 def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str]:
-    """What a file or a server calls each declared column.
+    """The name in the file or on the server of each declared column.
 
     Raises DataFileError where it lacks one, or has it of a type that is not read as declared.
     """

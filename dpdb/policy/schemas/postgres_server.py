@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
-from dpdb.policy.server_tables import ServerTable
-from dpdb.policy.stored_types import StoredColumn, StoredType, names_in_file
+from dpdb.policy.schemas.stored_types import StoredColumn, StoredType, names_in_file
+from dpdb.policy.storage import ServerTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -125,7 +125,7 @@ def sent_encoding(connection: Connection) -> str:
 
 @contextmanager
 def server_errors(table: ServerTable) -> Iterator[None]:
-    """What the server says of an error is not passed on, as it could quote values."""
+    """Hide the server's own words on an error, as they could quote values."""
     import psycopg  # noqa: PLC0415 (optional)
 
     try:

@@ -1,0 +1,1 @@
+"""The columns of tables, as files, servers and clusters declare them."""
