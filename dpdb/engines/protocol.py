@@ -236,7 +236,7 @@ class Engine(Protocol):
 
 
 class OpenEngine(Engine, Protocol):
-    """An engine that can also show its values, to the custodian: no private answer may use it.
+    """An engine that can also show its values, to the data owner: no private answer may use it.
 
     Teaching mode and the lab's studies of risk do.
     """

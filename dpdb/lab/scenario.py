@@ -129,7 +129,7 @@ class DataFile:
     def notice(self) -> str:
         """Who may see what is told of the file."""
         return (
-            "For the custodian's eyes, not to be published: real cells of "
+            "For the data owner's eyes, not to be published: real cells of "
             f"{self.table.path.name}, and exact answers from its rows."
         )
 

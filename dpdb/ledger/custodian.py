@@ -1,4 +1,4 @@
-"""What the custodian decides about a lasting budget: each decision is an entry of the book."""
+"""What the data owner decides about a lasting budget: each decision is an entry of the book."""
 
 from __future__ import annotations
 

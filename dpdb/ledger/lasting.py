@@ -205,13 +205,13 @@ class LastingLedger(Ledger, ReleaseStore):
         check_session(decision.terms, self.policy)
         if decision.version != self._session.version:
             raise LedgerError(
-                "the custodian has accepted other data or another policy since this session began",
+                "the data owner has accepted other data or another policy since this session began",
                 hint="start a new session",
             )
         if limits is not None and self.asker not in limits:
             raise LedgerError(
                 f"{self.asker} is not among the analysts of this budget",
-                hint="its custodian can add one: dpdb budget grant POLICY NAME EPSILON",
+                hint="its data owner can add one: dpdb budget grant POLICY NAME EPSILON",
             )
         self._session.allowed = decision
         return state

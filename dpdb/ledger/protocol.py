@@ -179,14 +179,14 @@ class PinnedData:
     key: bytes = field(repr=False)
     digests: Mapping[str, str] = field(repr=False)
     since: int = 0
-    """When the custodian opened the budget for them, or accepted them, in seconds since 1970."""
+    """When the data owner opened the budget for them, or accepted them, in seconds since 1970."""
 
     def check(self, table: str, digest: str) -> None:
         """Refuse other data than the budget is for; raises LedgerError."""
         if self.digests.get(table) != digest:
             raise LedgerError(
                 f"the data of table {table} have changed, and the budget is not for them",
-                hint="nothing new is answered until the custodian accepts them: "
+                hint="nothing new is answered until the data owner accepts them: "
                 "dpdb budget accept POLICY --why …",
             )
 

@@ -203,11 +203,14 @@ def covered_price(before: Balance, after: Balance, told: Price | None = None) ->
     """
     price = price_between(before, after)
     if price.queries > before.queries_left:
+        limit, free = before.budget.queries, before.queries_left
         raise BudgetExceeded(
-            f"the limit of {before.budget.queries} queries is used up: "
-            f"{price.queries} requested, {before.queries_left} left, "
-            f"{price.queries - before.queries_left} too many",
-            hint="repeating an answered query is free",
+            f"{price.queries} queries are asked at once, {free} of {limit} left"
+            if free
+            else f"all {limit} queries are used"
+            if limit > 1
+            else "the only query is used",
+            hint="an answered query is free again",
         )
     if accountant(before.budget).covers(after.sums):
         return price

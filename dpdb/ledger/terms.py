@@ -1,4 +1,4 @@
-"""The terms of a lasting budget: the custodian's word, as the ledger keeps it.
+"""The terms of a lasting budget: the data owner's word, as the ledger keeps it.
 
 They say all that is public about the data but where its files are, so that a copied or renamed file
 finds the same budget. A session may ask for less than the terms allow, never for more, and for
@@ -109,7 +109,7 @@ def check_session(terms: TermTexts, policy: Policy) -> None:
     more = f", and {len(differing) - 3} more" if len(differing) > 3 else ""
     raise LedgerError(
         f"this is not what the ledger of {terms['name']} was opened for: {shown}{more}",
-        hint="options can ask for less of the budget; a changed policy is for its custodian: "
+        hint="options can ask for less of the budget; a changed policy is for its data owner: "
         "dpdb budget accept POLICY --why …",
     )
 

@@ -1,4 +1,4 @@
-"""The custodian's side of a lasting budget: its data and its ledger, and what became of it."""
+"""The data owner's side of a lasting budget: its data and its ledger, and what became of it."""
 
 from __future__ import annotations
 

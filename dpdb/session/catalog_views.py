@@ -103,7 +103,8 @@ def _history_rows(history: tuple[Recorded, ...] | None) -> CellRows:
     """SHOW HISTORY: the asker's own statements; raises Unsupported where none are recorded."""
     if history is None:
         raise Unsupported(
-            "the budget of a session keeps no history", hint=".history lists what was typed"
+            "the budget of a session keeps no history",
+            hint="at the prompt .history lists statements",
         )
     return tuple(
         (utc_time(one.time), one.statement, float(one.price.epsilon), float(one.price.delta))

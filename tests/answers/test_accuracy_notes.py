@@ -20,7 +20,7 @@ from tests.support.plans import planned
 
 SHARE = BudgetShare(Fraction(1, 4), Fraction(1, 10**6))
 CHOSEN = "is chosen by {}, and has no interval: how near it is depends on the rows"
-KNOWN = "no row can pass the filter on {}: that is known, and costs nothing"
+KNOWN = "exact and free: no row can match the filter on {}"
 
 
 @pytest.mark.parametrize(

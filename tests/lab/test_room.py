@@ -182,7 +182,7 @@ def test_where_nobody_watches_only_the_ends_are_printed(
     assert re.findall(r"right: (\d+) of 10", printed)[0] == "10"
     assert "    {}\n".format(" ".join(f"[{bit}]" for bit in bits[:2])) in printed
     assert re.search(rf"the honest count: \d+ ± 3 ones in the room; in truth {sum(bits)}", printed)
-    assert "✋ the limit of " in printed
+    assert "✋ all " in printed
     assert "\x1b" not in printed
 
 
@@ -205,7 +205,7 @@ def test_bits_are_typed_in_at_a_terminal(tmp_path: Path) -> None:
         screen = terminal.end()
     assert "10 secret bits, typed in." in screen
     assert "[0] [1]\n    [0] [1]\n    [1] [0]\n    [1] [0]\n    [0] [1]\n" in screen
-    assert "✋ the limit of " in screen
+    assert "✋ all " in screen
     assert "\x1b[1;32m" in terminal.raw
 
 
@@ -228,7 +228,7 @@ def test_bits_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     file.write_text("\n".join(["name,smokes", *rows]), encoding="utf-8")
     assert main(["room", "--data", str(file)]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("For the custodian's eyes, not to be published: smokes of class.csv")
+    assert printed.startswith("For the data owner's eyes, not to be published: smokes of class.csv")
     assert "right: 12 of 12" in printed
     file.write_text("name\nx\ny\n", encoding="utf-8")
     with pytest.raises(DataFileError, match="no column"):
@@ -316,5 +316,5 @@ def test_the_page_plays_in_a_browser(written: str, tmp_path: Path) -> None:
     assert seats(shown, EXACT) == ["unknown"] * SEATS
     assert seats(shown, ROUNDED) == seats(written, ROUNDED)
     assert seats(shown, PRIVATE) == seats(written, PRIVATE)
-    assert "the limit of " in shown.partition('id="stage2"')[2].partition("</section>")[0]
+    assert " queries are used" in shown.partition('id="stage2"')[2].partition("</section>")[0]
     assert "hidden" not in "".join(re.findall(r'<p class="controls"[^>]*>', shown))

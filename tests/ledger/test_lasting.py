@@ -1,4 +1,4 @@
-"""A budget that lasts: across sessions and analysts, within the custodian's word."""
+"""A budget that lasts: across sessions and analysts, within the data owner's word."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_number_of_queries_is_each_session_s(folder: Path) -> None:
         assert ledger.balance.queries_left == 2
         ledger.charge(of(TENTH), None)
         ledger.charge(of(TENTH), None)
-        with pytest.raises(BudgetExceeded, match="limit of 2 queries"):
+        with pytest.raises(BudgetExceeded, match="all 2 queries are used"):
             ledger.charge(of(TENTH), None)
 
 
@@ -153,7 +153,7 @@ def test_statements_and_analysts_are_recorded(folder: Path) -> None:
     assert (entry.who, entry.event.statement) == ("alice", "SELECT 1")
 
 
-# --------------------------------------------------------------------- the custodian's word
+# --------------------------------------------------------------------- the data owner's word
 
 
 def test_a_session_may_ask_for_less(folder: Path) -> None:

@@ -198,7 +198,7 @@ def test_messages_name_columns_as_the_statement_does(policy: Policy) -> None:
     for label in ("x", "amount"):
         text = f"SELECT COUNT(*) FROM (SELECT p, SUM(b) AS {label} FROM t GROUP BY p) WHERE {label} > 99"
         ((note, *_),) = [Session(policy).execute(text).notes]
-        assert f"no row can pass the filter on {label}" in note
+        assert f"no row can match the filter on {label}" in note
 
 
 def test_a_sum_is_clamped_at_the_release(policy: Policy) -> None:

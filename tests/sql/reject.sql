@@ -19,7 +19,7 @@ SELECT DISTINCT * FROM people;
 SELECT DISTINCT zip, COUNT(*) FROM people;
 -- Unsupported DISTINCT would make one row of several groups
 SELECT DISTINCT COUNT(*) FROM people GROUP BY zip;
--- Unsupported numbers with decimals are no keys
+-- Unsupported it has decimals
 SELECT income, COUNT(*) FROM people GROUP BY income;
 -- Unsupported distinct
 SELECT DISTINCT ON (zip) zip FROM people;
@@ -274,7 +274,7 @@ SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(age, 'a');
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE REGEXP_LIKE(name, 'a', 'i');
 --- GROUP BY
--- Unsupported numbers with decimals are no keys
+-- Unsupported it has decimals
 SELECT COUNT(*) FROM people GROUP BY income * 2;
 -- Unsupported age must be inside an aggregate or in GROUP BY
 SELECT age, COUNT(*) FROM people GROUP BY FLOOR(age / 10);
@@ -592,7 +592,7 @@ SELECT QUANTILE_CONT(age) FROM people;
 SELECT PERCENTILE_CONT(0.5) FROM people;
 -- Unsupported
 SELECT MODE(age + 1) FROM people;
--- Unsupported declared values
+-- Unsupported the policy lists no values
 SELECT MODE(name) FROM people;
 -- TypeMismatch
 SELECT MODE() FROM people;
@@ -608,7 +608,7 @@ SELECT MODE(plan, loose) FROM visits;
 SELECT MODE(plan, points / score) FROM visits;
 -- SyntaxFault
 SELECT MODE(plan, points, score) FROM visits;
--- Unsupported declared values
+-- Unsupported the policy lists no values
 SELECT MODE(note, points) FROM visits;
 -- Unsupported MODE takes a column
 SELECT MODE(grade + 1, points) FROM visits;
@@ -972,7 +972,7 @@ SELECT APPROX_TOP_SUM(plan, points, 2) FROM visits GROUP BY member;
 SELECT APPROX_TOP_K(plan), COUNT(*) FROM visits;
 -- Unsupported SELECT grade, COUNT(*) AS n … GROUP BY grade
 SELECT HISTOGRAM(grade) FROM visits GROUP BY plan;
--- Unsupported no declared values to group by
+-- Unsupported the policy lists no values
 SELECT HISTOGRAM(loose) FROM visits;
 -- Unsupported HISTOGRAM(points, [10, 20, 30])
 SELECT plan, HISTOGRAM(points, 20) FILTER (WHERE member) FROM visits GROUP BY plan;

@@ -158,7 +158,7 @@ SELECT COUNT(*) FROM orders o JOIN lines l USING (id);
 -- Unsupported
 SELECT COUNT(*) FROM orders JOIN orders ON orders.id = orders.id;
 --- Keys and bounds
--- Unsupported numbers with decimals are no keys
+-- Unsupported it has decimals
 SELECT amount, COUNT(*) FROM orders GROUP BY amount;
 -- MissingBounds
 SELECT SUM(LENGTH(name)) FROM customers;

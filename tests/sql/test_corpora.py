@@ -159,7 +159,7 @@ def check_answer(answer: Answer) -> None:
         assert answer.cost.delta <= sum((drawn.delta for drawn in answer.releases), Fraction(0))
     assert answer.cost.queries == (bool(answer.releases) and not answer.repeat)
     public = (
-        "no row can pass the filter",
+        "exact and free: no row can match",
         "these are the keys that the policy declares",
         "public data, exact",
     )

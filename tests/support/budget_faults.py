@@ -159,7 +159,7 @@ BUDGETS = (
         "system/command_line/test_lasting_budgets.py::test_data_that_changed_are_not_asked",
     ),
     Mutant(
-        "options that ask for more than the custodian gave",
+        "options that ask for more than the data owner gave",
         "another session",
         [Change("ledger.lasting:LastingLedger._read", "check_session(decision.terms, self.policy)",
                 "pass")],

@@ -9,7 +9,7 @@ def masked(text: str) -> str:
     """The text without what noise changes: noisy values and the widths they cause."""
     text = re.sub(r"-?[\d.]+ ± [\d.]+(?: \(only noise\))?", "NOISY", text)
     text = re.sub(r"(?m)^.* is (?:only noise|of few rows|unknown).*\n", "", text)
-    text = re.sub(r"±[\d.]+ is (?:[\d.]+ %|more than any part) of [\d.]+", "RELATIVE", text)
+    text = re.sub(r"±[\d.]+ is (?:[\d.]+ % of|larger than the answer,) [\d.]+", "RELATIVE", text)
     text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
     text = re.sub(r"(?m)^(\w+)(?:,-?\d+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)

@@ -220,11 +220,9 @@ def test_without_delta_the_refusal_says_what_delta_would_show(
     query = "SELECT city, AVG(x) FROM t GROUP BY city"
     assert cli.main([str(tmp_path / "t.toml"), "-c", query]) == 1
     errors = capsys.readouterr().err
-    assert (
-        "city has no declared values to group by, and keys found in the data need delta" in errors
-    )
+    assert "cannot group by city: the policy lists no values" in errors
     assert "WHERE city IN (…)" in errors
-    assert "--delta 1e-6: shown are then keys with about 31 or more different who" in errors
+    assert "--delta 1e-6, which shows groups of about 31 or more different who" in errors
     assert cli.main([str(tmp_path / "t.toml"), "--delta", "1e-6", "-c", f"EXPLAIN {query}"]) == 0
     assert "shown are keys with about 31 or more different who" in capsys.readouterr().out
 

@@ -83,7 +83,7 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
     if not lines:
         known = "the number of rows is public here"
         if answer.plan.settled:
-            known = "no row can pass the filter" if answer.plan.estimates else "keys are public"
+            known = "no row can match the filter" if answer.plan.estimates else "keys are public"
         lines.append(f"nothing is drawn: {known}")
     lines += accuracies(answer.plan)
     below = f"{_share(answer, total)}{footer(answer)}".split("\n")

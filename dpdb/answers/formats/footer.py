@@ -69,8 +69,8 @@ def _accuracy(answer: AnswerRecord) -> Iterator[str]:
     errors = [reach / size for reach, size in noisy if size]
     if len(noisy) == 1:
         ((reach, size),) = noisy
-        part = f"{_percent(errors[0])} of" if errors else "more than any part of"
-        yield f"±{_figure(reach)} is {part} {_figure(size)}"
+        share = f"{_percent(errors[0])} of" if errors else "larger than the answer,"
+        yield f"±{_figure(reach)} is {share} {_figure(size)}"
     elif errors:
         low, high = _percent(min(errors)), _percent(max(errors))
         yield (

@@ -130,8 +130,8 @@ def _walk_notes(shown: _Shown) -> Iterator[str]:
         ("MAX", "above", "lower", "0.99") if greatest else ("MIN", "below", "upper", "0.01")
     )
     yield (
-        f"{shown.column}: at most {most} rows are {side} the {name} ({SURE}), as one row far from "
-        f"all others is hidden; QUANTILE_CONT(x, {tail}) tells of more"
+        f"{shown.column}: the exact {name} is private; at most {most} rows lie {side} this value "
+        f"({SURE}); QUANTILE_CONT(x, {tail}) tells of more"
     )
     few = walk.rows_needed(len(statistic.rungs))
     yield f"{shown.column}: of fewer than about {few} rows the {name} is near the {end} bound"
@@ -196,10 +196,10 @@ def _obstacle_notes(planned: Plan) -> Iterator[str]:
         if estimate.obstacle is not None
     }
     for condition, column in columns.items():
-        why = "" if column is None else f" on {column.called}{declared_range(column)}"
+        on = "" if column is None else f" on {column.called}{declared_range(column)}"
         slip = None if column is None or condition is None else hint(column, condition)
         maybe = "" if slip is None else f"; {slip}"
-        yield f"no row can pass the filter{why}: that is known, and costs nothing{maybe}"
+        yield f"exact and free: no row can match the filter{on}{maybe}"
     for subplan in planned.subplans:
         yield from _obstacle_notes(subplan)
 

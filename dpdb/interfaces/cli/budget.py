@@ -1,4 +1,4 @@
-"""`dpdb budget COMMAND POLICY`: the custodian's commands for a budget that lasts."""
+"""`dpdb budget COMMAND POLICY`: the data owner's commands for a budget that lasts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ commands:
   export   every entry, as CSV or JSON
   verify   check every entry, and work out every balance anew
 """
-NOTE = "note: it holds those who can neither write the ledger nor read the data (dpdb help worth)"
 
 
 def main(words: list[str]) -> int:
@@ -49,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     result = Parser(
         prog="dpdb budget",
         usage="dpdb budget COMMAND POLICY [NAME [EPSILON]] [options]",
-        description="For the custodian only: open, watch and change a budget that lasts.",
+        description="For the data owner only: open, watch and change a budget that lasts.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -91,7 +90,16 @@ def _open(policy: Policy, options: argparse.Namespace) -> str:
     budget_overview.open_budget(policy)
     assert policy.lasting is not None
     for_how_long = f"ε {decimal(policy.budget.epsilon)} {policy.lasting.duration}"
-    return f"opened {policy.lasting.name}: {for_how_long}\n{NOTE}"
+    return f"opened {policy.lasting.name}: {for_how_long}\n{_note(policy)}"
+
+
+def _note(policy: Policy) -> str:
+    """Whom the budget does not bind."""
+    assert policy.lasting is not None
+    return (
+        f"note: people who can write {policy.lasting.ledger.name} or read the data can get round "
+        "this budget (dpdb help worth)"
+    )
 
 
 def _show(policy: Policy, options: argparse.Namespace) -> str:

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     result = Parser(
         prog="dpdb check",
         usage="dpdb check FILE.toml",
-        description="For the custodian only: which cells of the files become NULL under a policy, "
+        description="For the data owner only: which cells of the files become NULL under a policy, "
         "and why; which are clamped; which rows are not counted.",
         allow_abbrev=False,
     )

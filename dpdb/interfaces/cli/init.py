@@ -1,4 +1,4 @@
-"""`dpdb init`: a first policy for a data file, for its custodian to complete.
+"""`dpdb init`: a first policy for a data file, for its data owner to complete.
 
 It runs for the owner of the file, and reads rows of a CSV file to suggest types. It never suggests
 bounds: they must come from knowledge of the subject.
@@ -22,7 +22,7 @@ from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separato
 from dpdb.policy.output_files import written
 
 _HEADER = """\
-# The draft of a policy for {file}, by `dpdb init`: for the custodian's eyes
+# The draft of a policy for {file}, by `dpdb init`: for the data owner's eyes
 # until all of it has been checked{reason}. What the
 # policy says in the end is public.
 #
@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     result = Parser(
         prog="dpdb init",
         usage="dpdb init FILE.csv [-o FILE.toml] [options]",
-        description="For the custodian only: draft a policy for a data file. Rows of a CSV file "
+        description="For the data owner only: draft a policy for a data file. Rows of a CSV file "
         "are read to suggest types; bounds are left open.",
         allow_abbrev=False,
     )

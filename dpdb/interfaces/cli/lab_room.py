@@ -117,7 +117,7 @@ def _of_file(path: Path) -> tuple[tuple[int, ...], str]:
                 _seats(len(cells))
                 bits = tuple(int(cell == something) for cell in cells)
                 whose = f"{column.name} of {path.name}, {len(bits)} rows"
-                return bits, f"For the custodian's eyes, not to be published: {whose}."
+                return bits, f"For the data owner's eyes, not to be published: {whose}."
     raise DataFileError(f"no column of {path.name} has only zeros and ones")
 
 

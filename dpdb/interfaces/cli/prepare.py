@@ -1,4 +1,4 @@
-"""`dpdb prepare`: a data file written anew as Parquet, by its custodian."""
+"""`dpdb prepare`: a data file written anew as Parquet, by its data owner."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     result = Parser(
         prog="dpdb prepare",
         usage="dpdb prepare FILE.csv -o FILE.parquet",
-        description="For the custodian only: write a data file anew as Parquet, with the columns "
+        description="For the data owner only: write a data file anew as Parquet, with the columns "
         "and types of its policy, or else of the draft that dpdb init would make. Whatever bounds "
         "a policy declares, answers from both files are alike.",
         allow_abbrev=False,

@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     result = Parser(
         prog="dpdb risk",
         usage="dpdb risk FILE.csv --query SELECT … [--max-risk R] [--epsilon E] [options]",
-        description="For the custodian only: how sure of one row's absence an answer can make "
+        description="For the data owner only: how sure of one row's absence an answer can make "
         "somebody who knows all the others, and the epsilon that keeps it below a limit.",
         allow_abbrev=False,
     )

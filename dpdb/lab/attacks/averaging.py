@@ -75,7 +75,7 @@ class Averaging(Attack):
         StudentTask(
             "Ending the session and starting again gives a new budget. Whose task is it to forbid "
             "that?",
-            "The custodian's: a budget with a name in the policy lasts, and the next session goes "
+            "The data owner's: a budget with a name in the policy lasts, and the next session goes "
             "on with what is left. People who pool their answers pool their ε as well.",
         ),
     )

@@ -53,7 +53,7 @@ class GroupKeys(Attack):
             "columns, error messages, the time that an answer takes.",
             "In dpdb messages, types, prices and refusals follow from the statement and the policy "
             "alone, and answers leave on a tick. The names of files and columns are the "
-            "custodian's: a column “hiv_positive” says what everybody in the file was tested for.",
+            "data owner's: a column “hiv_positive” says what everybody in the file was tested for.",
         ),
     )
     off = KeysOfTheRows("job")

@@ -211,7 +211,7 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
 
 
 def report(found: TableCheck) -> Iterator[str]:
-    """The lines that tell the custodian what was found."""
+    """The lines that tell the data owner what was found."""
     table, records = found.table, found.records
     yield f"{table.name}: {records.rows:,} rows in {table.place}, {_form(found)}"
     remarks = [*_record_lines(records)]

@@ -18,7 +18,7 @@ from pathlib import Path
 from dpdb.errors import DataFileError
 from dpdb.lab.files.column_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.lab.files.text_rows import text_rows
-from dpdb.policy.catalog import Column, Table
+from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import COMMA, FALLBACK, UTF8, CsvFormat, separator_by_name
 from dpdb.policy.csv.csv_header import first_record, numbered_name, separator_of
 from dpdb.policy.csv.csv_stream import encoding_of, open_csv
@@ -58,7 +58,7 @@ class Draft:
     units: tuple[str, ...]
     """The columns that by their names may say whom a row is about."""
     notes: tuple[str, ...]
-    """What the custodian should know, and a policy should not tell."""
+    """What the data owner should know, and a policy should not tell."""
 
 
 def drafts(source: str, form: CsvFormat) -> list[Draft]:
@@ -101,10 +101,11 @@ def _csv_draft(path: Path, form: CsvFormat) -> Draft:
                 f"{column.name}: {suggested.unreadable} of the first {len(rows)} cells are no "
                 f"{suggested.kind}, and will be NULL"
             )
-        if _may_name_units(column):
+        if _may_name_units(column) and suggested.kind is not Kind.BOOLEAN:
             units.append(column.name)
             if suggested.repeats:
-                notes.append(f"{column.name}: several rows have the same; are they one person's?")
+                unit = f'unit = "{column.name}"'
+                notes.append(f"{column.name} repeats. If it identifies a person, set {unit}")
     return Draft(table, types, tuple(units), tuple(notes))
 
 

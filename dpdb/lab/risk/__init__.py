@@ -1,4 +1,4 @@
-"""A study for the custodian: the ε that is safe enough for a query on one file.
+"""A study for the data owner: the ε that is safe enough for a query on one file.
 
 It reads the file exactly and protects nothing, so nothing that answers analysts may know it.
 """

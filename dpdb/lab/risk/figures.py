@@ -1,4 +1,4 @@
-"""The three figures of Lee and Clifton, for any query; they are exact, so for the custodian."""
+"""The three figures of Lee and Clifton, for any query; they are exact, so for the data owner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpdb.lab.plots.figures import ChartLine, Lines
 from dpdb.lab.risk.adversary import LARGEST, Adversary
 from dpdb.lab.risk.worlds import Array
 
-PRIVATE = "(for the custodian only)"
+PRIVATE = "(for the data owner only)"
 """A note in each title, as a figure travels without the page around it."""
 _MOST_CURVES = 6
 _MOST_NAMES = 3

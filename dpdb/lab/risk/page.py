@@ -15,7 +15,7 @@ from dpdb.errors import printable
 from dpdb.lab.risk.adversary import LARGEST, Adversary, exceeding
 from dpdb.records import dataclass
 
-NOTICE = "For the custodian's eyes, not to be published: exact, worked out from every row."
+NOTICE = "For the data owner's eyes, not to be published: exact, worked out from every row."
 REMARK = """\
 This is for one answer with Laplace noise of scale Δf/ε, as in the paper. The ε of several
 answers add up. dpdb's own noise follows from the policy's bounds: EXPLAIN shows it."""

@@ -115,7 +115,7 @@ def check_file(path: Path) -> None:
     if status is None:
         raise LedgerError(
             f"there is no ledger {path}, and none is made by asking",
-            hint="its custodian makes it once: dpdb budget open POLICY; "
+            hint="its data owner makes it once: dpdb budget open POLICY; "
             "if it was there before, what it held must come from a backup",
         )
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:

@@ -55,7 +55,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision of the custodian, and the terms that hold from here on."""
+    """A decision of the data owner, and the terms that hold from here on."""
 
     action: str
     """`open`, `accept`, `grant`, `revoke` or `renew`."""

@@ -76,7 +76,7 @@ class StateReader:
         if number > head.entry.number or self.book.at(number) != before:
             raise LedgerError(
                 f"{self.book.path} is older than it was a moment ago",
-                hint="nothing is answered from it until its custodian has looked",
+                hint="nothing is answered from it until its data owner has looked",
             )
 
     def _after(self, before: State | None, head: Sealed) -> State:
@@ -199,7 +199,7 @@ def spent_in_all(entries: Iterable[Sealed]) -> tuple[Fraction, Fraction]:
     in one window that exclude each other a unit meets one. So a session that stops before this ε
     would exceed one that is fixed beforehand is (ε, δ)-DP for that one and the δ given here: by
     sequential composition, and under zCDP by the proof in `accountants.Concentrated`, whose session
-    this is. It holds as well where a decision of the custodian has changed the theorem in between,
+    this is. It holds as well where a decision of the data owner has changed the theorem in between,
     as all sums are kept from the first statement on.
     """
     before = last = NO_LOSS

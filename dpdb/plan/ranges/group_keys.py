@@ -141,8 +141,8 @@ def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
         if upper - lower < MAX_RANGE:
             return tuple(place * step for place in range(lower, upper + 1))
     raise Unsupported(
-        f"{column.called} has no declared values to group by",
-        hint="which values occur may itself be private: list them in the policy as `values`",
+        f"the policy lists no values of {column.called}",
+        hint="list them in the policy as `values`; those that occur may be private themselves",
     )
 
 

@@ -115,7 +115,7 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     name = written(key.column.called) if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
         raise Unsupported(
-            f"{name} has no declared values to group by, and numbers with decimals are no keys",
+            f"cannot group by {name}: it has decimals, and the policy lists no values",
             hint=f"round it, as in FLOOR({name} / 10) * 10, or list its values in the policy",
         )
     if share.delta >= SMALLEST_DELTA:
@@ -124,9 +124,9 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     units = threshold(query, context, usual).shown_from
     of_whom = "rows" if query.table.unit is None else f"different {query.table.unit_in_words}"
     raise Unsupported(
-        f"{name} has no declared values to group by, and keys found in the data need delta",
-        hint=f"{_declaring(key, narrow(query.where, {}))}; or --delta 1e-6: shown are then keys "
-        f"with about {units} or more {of_whom}",
+        f"cannot group by {name}: the policy lists no values",
+        hint=f"{_declaring(key, narrow(query.where, {}))}; or start "
+        f"with --delta 1e-6, which shows groups of about {units} or more {of_whom}",
     )
 
 

@@ -17,7 +17,7 @@ from dpdb.sql.scalars.functions import READ, named
 from dpdb.sql.scalars.predicates import PREDICATES, PredicateBinder
 from dpdb.sql.scalars.spellings import respelled
 from dpdb.sql.syntax.literals import literal
-from dpdb.sql.syntax.trees import chain, check_depth, node_name, only
+from dpdb.sql.syntax.trees import chain, check_depth, node_name, only, written_name
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -35,9 +35,21 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Glob: "LIKE 'a%' is true of texts that begin with a",
     exp.SimilarTo: "REGEXP_LIKE(x, 'pattern') matches a regular expression",
     exp.Columns: "name each column: AVG(x), AVG(y)",
+    exp.BitwiseXor: "POWER(x, 2) is x to the power of 2",
     exp.MonthsBetween: "DATE_DIFF('month', start, end) counts months",
 }
 """What to write for the expressions of other systems."""
+
+
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.BitwiseXor: "^",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseNot: "~",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+}
+"""The operators that dpdb has not, as they are typed."""
 
 
 class ExpressionBinder(PredicateBinder):
@@ -88,7 +100,7 @@ class ExpressionBinder(PredicateBinder):
         if isinstance(node, exp.Func):
             return self._function(node, depth)
         raise Unsupported(
-            f"{node_name(node)} is not supported",
+            f"{_OPERATORS.get(type(node)) or node_name(node)} is not supported",
             hint=_INSTEAD.get(type(node)),
             place=self.place(node),
         )
@@ -181,7 +193,9 @@ class ExpressionBinder(PredicateBinder):
     def _unknown(self, node: exp.Func) -> StatementError:
         """The error for a function outside the list: SQL's are unsupported, others unknown."""
         if not isinstance(node, exp.Anonymous):
-            message = f"{node_name(node)} is not supported"
+            operator = isinstance(node, exp.Binary)  # such as ->, which has no name to read
+            name = node_name(node) if operator else written_name(node, self.text)
+            message = f"{name} is not supported"
             return Unsupported(message, hint=_INSTEAD.get(type(node)), place=self.place(node))
         name = str(node.this)
         hint = did_you_mean(name, self.function_names)

@@ -127,7 +127,7 @@ def test_on_a_file_of_ones_own(
     told = json.loads(printed(capsys, name, "--data", str(file), "--json", *QUICK))
     assert told["successes"][0]["rate"] == 1
     # Its story is of the people of the file, and says that it is not for everybody.
-    assert told["notice"].startswith("For the custodian's eyes, not to be published")
+    assert told["notice"].startswith("For the data owner's eyes, not to be published")
     for text in (told["title"], told["secret"]):
         assert "\"full name\" = 'O''Neil 0'" in text
         assert "my staff" in text

@@ -45,7 +45,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, file: Path = STUDEN
 
 def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     page = printed(capsys, "--query", ABSENCE, "--max-risk", "1/3")
-    assert page.startswith("For the custodian's eyes, not to be published")
+    assert page.startswith("For the data owner's eyes, not to be published")
     assert "Δf   2.8333333 " in page
     assert "Δv   3 " in page
     assert "bound (equation 7)       ε <= 0.382939, noise scale 7.39892\n" in page
@@ -192,7 +192,7 @@ def test_many_worlds_are_not_all_shown(capsys: pytest.CaptureFixture[str], tmp_p
 def test_figures(capsys: pytest.CaptureFixture[str], number: str, tmp_path: Path) -> None:
     words = ["--query", ABSENCE, "--max-risk", "1/3", "--figure", number]
     page = printed(capsys, *words)
-    drawings = page.split("(for the custodian only)\n")[1:]
+    drawings = page.split("(for the data owner only)\n")[1:]
     assert len(drawings) == (2 if number == "3" else 1)
     label = {"1": "without 10", "2": f"exact, {ABSENCE}", "3": "without 3 or 10"}[number]
     assert label in drawings[-1]
@@ -200,7 +200,7 @@ def test_figures(capsys: pytest.CaptureFixture[str], number: str, tmp_path: Path
     files = sorted(tmp_path.iterdir())
     names = ["figure-a.svg", "figure-b.svg"] if number == "3" else ["figure.svg"]
     assert [file.name for file in files] == names
-    assert all("(for the custodian only)" in file.read_text(encoding="utf-8") for file in files)
+    assert all("(for the data owner only)" in file.read_text(encoding="utf-8") for file in files)
 
 
 @pytest.mark.parametrize(

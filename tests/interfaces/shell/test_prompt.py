@@ -76,7 +76,7 @@ def first_session(terminal: Terminal) -> None:
         # What follows from an answer is free even now, and nothing else is.
         assert "repeated: free" in terminal.run("SELECT SUM(age) FROM people;")
         shown = terminal.run("SELECT SUM(income) FROM people;")
-        assert "error: the limit of 2 queries is used up" in shown
+        assert "error: all 2 queries are used" in shown
         terminal.send("\x04")
         assert "2 of 2 queries asked, ε 1 of 1 spent." in terminal.end()
     assert terminal.process.exitstatus == 0

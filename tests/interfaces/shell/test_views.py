@@ -316,7 +316,7 @@ def test_the_greeting_says_whose_budget_it_is(tmp_path: Path) -> None:
         # At ε = 0.1 a count is within ± 30; the table has 4 rows of x = 5.
         ("SELECT COUNT(*) FROM t", "±30 is 750 % of 4"),
         ("SELECT 1000 * COUNT(*) FROM t", "±30000 is 750 % of 4000"),
-        ("SELECT COUNT(*) FROM t WHERE x > 5", "±30 is more than any part of 0"),
+        ("SELECT COUNT(*) FROM t WHERE x > 5", "±30 is larger than the answer, 0"),
         ("SELECT x, COUNT(*) FROM t WHERE x IN (4, 5) GROUP BY x", "± is 750 % of the answers"),
         ("SELECT -COUNT(*) FROM t", "±30 is 750 % of 4"),
         # How far a selected value can be off does not follow from its bounds.

@@ -40,10 +40,10 @@ def test_a_refusal_says_requested_left_and_short(run: Run, people: Path) -> None
     assert ran.answers[5]["budget"]["epsilon_left"] == 0.0
 
 
-def test_a_refusal_by_the_limit_says_the_same(run: Run, people: Path) -> None:
+def test_a_refusal_by_the_limit_says_so(run: Run, people: Path) -> None:
     ran = run(people, "--queries", 1, "-c", f"{COUNT}; {MEAN}")
     assert ran.code == 3
-    assert "1 requested, 0 left" in ran.err
+    assert "the only query is used" in ran.err
 
 
 def test_both_limits_hold_whatever_is_asked(run: Run, people: Path) -> None:

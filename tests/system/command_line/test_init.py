@@ -109,12 +109,12 @@ def test_what_rows_tell_is_beside_the_draft_and_not_in_it(run: Run, make: Make) 
     path = make("patient,customerId,age,visit nr\nann,1,5,1\nann,2,x,2\nbob,3,7,3\ncy,4,8,4\n")
     draft = run("init", path)
     assert draft.err.splitlines() == [
-        "note: patient: several rows have the same; are they one person's?",
+        'note: patient repeats. If it identifies a person, set unit = "patient"',
         "note: age: 1 of the first 4 cells are no integer, and will be NULL",
     ]
     assert "# by their names perhaps: patient, customerId, visit nr\n" in draft.out
     heading = " ".join(draft.out.replace("#", "").split("[budget]")[0].split())
-    assert "for the custodian's eyes until all of it has been checked" in heading
+    assert "for the data owner's eyes until all of it has been checked" in heading
     assert "Everything in it is public" not in heading
     assert "ann" not in draft.out
 

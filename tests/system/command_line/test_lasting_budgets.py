@@ -1,4 +1,4 @@
-"""Budgets that last, through the command line: the custodian's commands and the analyst's."""
+"""Budgets that last, through the command line: the data owner's commands and the analyst's."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def test_a_ledger_is_opened_once(make: Make, run: Run) -> None:
     assert "dpdb budget open" in refused.err
     opened = run("budget", "open", path)
     assert opened.code == 0
-    assert opened.out.startswith("opened shop-2026: ε 1 for good\nnote: it holds those who can")
+    assert opened.out.startswith(
+        "opened shop-2026: ε 1 for good\nnote: people who can write t.ledger or read the data"
+    )
     assert path.with_suffix(".ledger").stat().st_mode & 0o777 == 0o600
     assert run(path, "-c", COUNT).code == 0
     again = run("budget", "open", path)
@@ -134,9 +136,9 @@ def test_the_prompt_shows_what_others_leave(shop: Path, run: Run, tmp_path: Path
         terminal.wait(lambda t: "ε 0.5 of 1" in t.toolbar)
         run("budget", "accept", shop, "--why", "other data")
         terminal.send("E")
-        terminal.wait(lambda t: "the custodian has accepted other data" in t.toolbar)
+        terminal.wait(lambda t: "the data owner has accepted other data" in t.toolbar)
         terminal.send("\x08\x08" + COUNT + " WHERE a > 2;\r")
-        assert "error: the custodian has accepted other data" in terminal.end()
+        assert "error: the data owner has accepted other data" in terminal.end()
     assert terminal.process.exitstatus == 2
 
 
@@ -291,7 +293,7 @@ def test_other_people_s_data_begin_anew(shop: Path, run: Run) -> None:
     assert left(run, shop) == 1
 
 
-# ------------------------------------------------------------------------- the custodian's
+# ------------------------------------------------------------------------- the data owner's
 
 
 def test_what_became_of_it_is_shown(shop: Path, run: Run) -> None:
@@ -383,7 +385,7 @@ def test_all_of_it_can_be_exported(shop: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("words", [["show"], ["export"], ["export", "--format", "json"]])
 def test_what_analysts_wrote_moves_no_cursor(shop: Path, run: Run, words: list[str]) -> None:
-    """A statement is recorded as it was written, and the custodian's terminal shows it."""
+    """A statement is recorded as it was written, and the data owner's terminal shows it."""
     run(shop, "-c", f"{COUNT} WHERE a > 3 /* \x9b2J \u202e \x1b]0;x\x07 */")
     command, *options = words
     shown = run("budget", command, shop, *options).out
