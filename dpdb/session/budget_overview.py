@@ -16,7 +16,7 @@ from dpdb.ledger.protocol import QUERIES_IN_ALL, Balance, QueryLimit
 from dpdb.ledger.terms import budget_in
 from dpdb.policy.catalog import Policy
 from dpdb.session.backends import check_data, table_digest
-from dpdb.session.catalog_views import BUDGET_COLUMNS, budget_rows, utc_time
+from dpdb.session.free_statements import BUDGET_COLUMNS, budget_rows, utc_time
 
 HISTORY = (
     "entry", "time", "who", "action", "statement", "epsilon", "delta", "queries",

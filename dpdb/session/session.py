@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.record import Cell, Detail, columns_of
+from dpdb.answers.record import Detail
 from dpdb.errors import Unsupported, UsageError, paid_for, printable, traceback_shown
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.logical.query import Query
@@ -21,17 +20,14 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session.backends import PublicFacts, open_engine, open_ledger, with_public_values
-from dpdb.session.catalog_views import listing, utc_time
-from dpdb.session.explanations import explained
-from dpdb.session.public import PublicAnswers
+from dpdb.session.free_statements import Settings, assigned, explained, listing, shown, utc_time
+from dpdb.session.gate import Gate
 from dpdb.session.purchases import released_answers
 from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.released_answers import Shelf
-from dpdb.session.settings import Settings
-from dpdb.session.timing.gate import Gate
-from dpdb.session.timing.tick import Moments, NoisyMoments, Ticks
-from dpdb.session.unprotected import UnprotectedAnswers
+from dpdb.session.tick import Moments, NoisyMoments, Ticks
+from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
 from dpdb.sql.selects.statements import Assign, Select, statement
 
 if TYPE_CHECKING:
@@ -43,16 +39,16 @@ if TYPE_CHECKING:
     from dpdb.session.purchases.purchases import Purchase
 
 STATEMENTS = 32
-"""How many statements stay parsed: the prompt asks for the price of a text it then executes."""
+"""The number of statements that stay parsed: the prompt prices a text that it then executes."""
 
 
 class Session:
     """Answers statements about the tables of a policy, within its budget.
 
-    Everything but the noisy values is a function of the statements and the
-    policy: the price is taken before any row is looked at. With `teach` the session is in
-    teaching mode, which no session can enter or leave later: privacy can be switched off in it,
-    and every answer is marked as not private. So is every answer whose noise can be foretold.
+    Everything but the noisy values is a function of the statements and the policy: the price is
+    taken before any row is looked at. With `teach` the session is in teaching mode, which no
+    session can enter or leave later: privacy can be switched off in it, and every answer is marked
+    as not private. So is every answer whose noise can be foretold.
 
     Threads may share a session: it answers one statement at a time.
     """
@@ -78,7 +74,7 @@ class Session:
         self._settings = Settings()
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
         # None of these holds the session: it and its rows are forgotten with the last name.
-        self._with_values = known = cache(lambda: with_public_values(policy, ledger.pinned))
+        self._known = known = cache(lambda: with_public_values(policy, ledger.pinned))
         self._noise = drawn = source(policy.noise) if noise is None else noise
         engine = cache(lambda: open_engine(known(), witness=ledger.pinned))
 
@@ -138,18 +134,18 @@ class Session:
         return self._gate.answer(text, execute)
 
     def price(self, text: str) -> Price:
-        """What a SELECT would cost, told without looking at a private row; raises DpdbError.
+        """The price of a SELECT, told without looking at a private row; raises DpdbError.
 
         An answer with a relative error may cost less: it is bought until it is accurate enough.
         """
         return self.quote(text).cost
 
     def quote(self, text: str) -> Answer:
-        """What EXPLAIN says of a SELECT, but for its noise, told without looking at a private row.
+        """EXPLAIN of a SELECT but for its noise, told without looking at a private row.
 
-        Under `replace` noise can depend on the number of rows. That is public, but no reason to
-        load a file while somebody types: the noise is left out, and what was counted before is
-        taken. Only where the noise is given, and the price depends on that number, is it asked for.
+        Under `replace` noise can depend on the number of rows, which is public, but no reason to
+        load a file while somebody types: a number counted before is taken. Rows are counted only
+        where the query gives its error, as its price then depends on their number.
         """
         return self._gate.answer(text, self._quote)
 
@@ -161,10 +157,11 @@ class Session:
         from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
-            self._batches = self._batches or Batches(self._known, self._ledger, self._memory)
+            self._batches = self._batches or Batches(self._known(), self._ledger, self._memory)
             asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
             rows, notes = self._batches.plan(asked, self._rows)
-            return replace(self._shown("", PLAN_COLUMNS, rows), note_detail=Detail.of(notes))
+            answer = shown("", PLAN_COLUMNS, rows, self.balance)
+            return replace(answer, note_detail=Detail.of(notes))
 
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise UsageError("statements that are planned together are a list of texts")
@@ -174,40 +171,28 @@ class Session:
         priced = self._statement(text)
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
-        if priced.query.public:
-            return self._public.explained(text, priced.query)
-        if self.settings.unprotected:
-            return self._unprotected.explained(text, priced.query)
-        query = self._asked(priced.query)
-        rows = self._rows_counted if query.options.error is None else self._rows
+        if (plain := self._plain(priced.query)) is not None:
+            return plain.explained(text, priced.query)
+        query, rows = self._asked(priced.query), self._rows
+        if query.options.error is None:
+            rows = lambda table: self._counted.get(table, 1)  # noqa: E731
         return replace(self._explained(text, query, rows), release_detail=Detail.of(()))
 
     def _execute(self, text: str) -> Answer:
         match self._statement(text):
-            case Select(query=query, explain=True) if query.public:
-                return replace(self._public.explained(text, query), private=self._private)
-            case Select(query=query) if query.public:
-                return replace(self._public.answer(text, query), private=self._private)
-            case Select(query=query, explain=True) if self.settings.unprotected:
-                return self._unprotected.explained(text, query)
-            case Select(query=query) if self.settings.unprotected:
-                return self._unprotected.answer(text, query)
+            case Select(query=query, explain=explain) if plain := self._plain(query):
+                return plain.explained(text, query) if explain else plain.answer(text, query)
             case Select(query=query, explain=True):
                 return self._explained(text, self._asked(query), self._rows)
             case Select(query=query):
                 return self._select(text, self._asked(query))
             case Assign() as assign:
-                return self._assign(text, assign)
+                self._settings = self.settings.changed(assign, teach=self.teach)
+                return shown(text, *assigned(assign), self.balance)
             case listed:
-                known, ledger = self._known, self._ledger
-                limits, teach = self._gate.limits, self.teach
-                rows = listing(listed, known, ledger, self.settings, limits, teach=teach)
-                return self._shown(text, *rows)
-
-    @property
-    def _known(self) -> Policy:
-        """The policy with what public tables add to it, which are read when a statement is."""
-        return self._with_values()
+                known, ledger, limits = self._known(), self._ledger, self._gate.limits
+                rows = listing(listed, known, ledger, self.settings, limits, teach=self.teach)
+                return shown(text, *rows, self.balance)
 
     @property
     def _private(self) -> bool:
@@ -216,33 +201,28 @@ class Session:
 
     @property
     def _engine(self) -> OpenEngine:
-        """Made when first needed: numpy takes longer to import than the prompt to appear.
-
-        There is no other way to private rows.
-        """
+        """The only way to private rows, made when needed: numpy takes long to import."""
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._known, self._progress, self._ledger.pinned)
+            self._loaded_engine = open_engine(self._known(), self._progress, self._ledger.pinned)
         return self._loaded_engine
 
     def _executor(self, known: Draws) -> Executor:
-        """What draws the releases of a plan that is paid for."""
+        """The executor that draws the releases of a plan that is paid for."""
         from dpdb.session.purchases.executor import Executor  # noqa: PLC0415 (numpy)
 
         return Executor(self._engine, self._noise, self.teach, known, reading=self._gate.reading)
 
-    @property
-    def _unprotected(self) -> UnprotectedAnswers:
-        """Answers where teaching mode has switched privacy off."""
-        return UnprotectedAnswers(
-            self._known, self.settings, self._ledger, self._noise, lambda: self._engine
-        )
-
-    @property
-    def _public(self) -> PublicAnswers:
-        """Answers about public tables alone."""
-        pinned = self._ledger.pinned
-        return PublicAnswers(self._known, self.balance, self._noise, lambda: self._engine, pinned)
+    def _plain(self, query: Query) -> PublicAnswers | UnprotectedAnswers | None:
+        """The way to answer a query without privacy; None where its answer is private."""
+        known, ledger, noise = self._known(), self._ledger, self._noise
+        engine = lambda: self._engine  # noqa: E731
+        if query.public:
+            pinned, private = ledger.pinned, self._private
+            return PublicAnswers(known, self.balance, noise, engine, pinned, private)
+        if self.settings.unprotected:
+            return UnprotectedAnswers(known, self.settings, ledger, noise, engine)
+        return None
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""
@@ -253,22 +233,11 @@ class Session:
         number = self._counted[table] = self._engine.rows(table)
         return number
 
-    def _rows_counted(self, table: Table) -> int:
-        """The number of rows where it was asked for before, by which answers are known again."""
-        return self._counted.get(table, 1)
-
     def _plans(self, query: Query, rows: RowCount) -> Chosen:
         """The plans of a query, and what it was answered with before, unless that is to be paid."""
         memory = Memory() if self.settings.repeats_are_paid else self._memory
-
-        def choose(each: Query) -> Chosen:
-            return memory.choose(each, self._known, self.balance, rows)
-
+        choose = lambda each: memory.choose(each, self._known(), self.balance, rows)  # noqa: E731
         return released_answers.chosen(query, choose, memory.draws)
-
-    def _shelf(self, chosen: Chosen) -> Shelf:
-        """The shelf on which what is bought with these plans is kept."""
-        return Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -290,7 +259,7 @@ class Session:
         if chosen.is_free:
             return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
-        shelf = self._shelf(chosen)
+        shelf = Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
         self._check_reads(plans[-1])
         steps = purchases(
             plans, options, ledger, lambda: self._executor(known), shelf, before=chosen.before
@@ -312,50 +281,38 @@ class Session:
 
     def _as_planned(self, query: Query) -> PlannedPart | None:
         """The query's part of a joint plan, where it was planned with others."""
-        if self._batches is None or self.settings.repeats_are_paid:
-            return None
-        return self._batches.part(query)
+        batches = None if self.settings.repeats_are_paid else self._batches
+        return None if batches is None else batches.part(query)
 
     def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
-        from dpdb.session.answers import bought  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.purchases import bought  # noqa: PLC0415 (numpy)
 
-        pinned = self._ledger.pinned
+        pinned, told = self._ledger.pinned, self._told
+        day = None if pinned is None else utc_time(pinned.since).partition(" ")[0]
         return bought(
             text,
             planned,
             purchase,
             self.balance,
-            told=self._told,
+            told=told,
             repeat=repeat,
             private=self._private,
             reveal=self.settings.reveal,
-            of_day=None if pinned is None else utc_time(pinned.since).partition(" ")[0],
+            of_day=day,
         )
 
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned = self._as_planned(query)
         if planned is not None:
-            plan = planned.plan_of(query)
-            price, notes = planned.price(self._ledger), planned.notes
-            if planned.joint.result is None:
-                notes += self._gate.notes(planned.joint.plan.unit_seconds)
-            answer = explained(text, plan, query.options, price, self.balance, notes=notes)
-            return replace(answer, repeat=planned.answered, private=self._private)
-        chosen = self._plans(query, rows)
-        bill = self._shelf(chosen).bill(query.options)
-        price = FREE if bill is None else bill.price(self._ledger)
-        plan = chosen.explained
-        at_once = chosen.is_free or plan.settled
-        notes = () if at_once else self._gate.notes(plan.unit_seconds)
+            plan, drawn = planned.plan_of(query), planned.joint.plan
+            price, notes, repeat = planned.price(self._ledger), planned.notes, planned.answered
+            at_once = planned.joint.result is not None
+        else:
+            chosen = self._plans(query, rows)
+            bill = Shelf(self._memory, chosen, self.settings.repeats_are_paid).bill(query.options)
+            price = FREE if bill is None else bill.price(self._ledger)
+            plan, notes, repeat = chosen.explained, (), chosen.is_free
+            drawn, at_once = plan, repeat or plan.settled
+        notes += () if at_once else self._gate.notes(drawn.unit_seconds)
         answer = explained(text, plan, query.options, price, self.balance, notes=notes)
-        return replace(answer, repeat=chosen.is_free, private=self._private)
-
-    def _shown(
-        self, text: str, columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
-    ) -> Answer:
-        return Answer(text, columns, columns_of(rows, len(columns)), self.balance)
-
-    def _assign(self, text: str, assign: Assign) -> Answer:
-        self._settings = self.settings.changed(assign, teach=self.teach)
-        value = decimal(assign.value) if isinstance(assign.value, Fraction) else assign.value
-        return self._shown(text, ("setting", "value"), ((assign.name, value),))
+        return replace(answer, repeat=repeat, private=self._private)

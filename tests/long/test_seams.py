@@ -58,7 +58,7 @@ FAULTS = (
           "before.epsilon_left - after.epsilon_left", "(before.epsilon_left - after.epsilon_left) / 2"),
     fault(ORACLES[3], "a repeat is not known", "session.purchases.query_plans:key_of",
           "confidence = ", "import os; return os.urandom(9).hex()\n    confidence = "),
-    fault(ORACLES[3], "what is charged is told to be free", "session.answers:bought",
+    fault(ORACLES[3], "what is charged is told to be free", "session.purchases.purchases:bought",
           "FREE if repeat else purchase.price", "FREE"),
     fault(ORACLES[4], "EXPLAIN knows no plan", "session.session:Session._explained",
           "if planned is not None:", "if planned is not None and False:"),

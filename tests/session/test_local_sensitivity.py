@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.plan.logical.query import Function
-from dpdb.session.teaching import sensitivity, statistic
+from dpdb.session.exact_values import sensitivity, statistic
 
 # The definitions of Evans et al., by Python's own statistics module.
 DEFINITIONS: dict[Function, Callable[[list[float]], float]] = {

@@ -12,7 +12,7 @@ from dpdb.answers.tables import rows
 from dpdb.errors import InternalError
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.noise.sources import seeded
-from dpdb.session import answers
+from dpdb.session.purchases import purchases as answers
 from dpdb.session.session import Session
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.toml"

@@ -197,7 +197,7 @@ BUDGETS = (
     Mutant(
         "teaching mode for whoever asks",
         "predictable noise",
-        [Change("session.settings:Settings.changed", "if teaching_only and not teach:", "if False:")],
+        [Change("session.free_statements:Settings.changed", "if teaching_only and not teach:", "if False:")],
         "audit/test_noise_comes_first.py::test_a21_noise_cannot_be_predicted",
     ),
 )  # fmt: skip

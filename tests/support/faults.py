@@ -340,26 +340,26 @@ ROWS = (
     Mutant(
         "the number of rows in SHOW TABLES",
         "prices, refusals",
-        [Change("session.catalog_views:table_rows", "return ",
+        [Change("session.free_statements:table_rows", "return ",
                 "return tuple((len(t.path.read_bytes()), 1, t.name) for t in policy.tables) or ")],
         "audit/test_prices.py::test_a19_metadata_comes_from_the_policy",
     ),
     Mutant(
         "answers leave when they are ready",
         "guessing from the time",
-        [Change("session.timing.gate:Gate.opens_on_tick", "self._timed", "False")],
+        [Change("session.gate:Gate.opens_on_tick", "self._timed", "False")],
         "session/test_gate.py::test_answers_from_rows_leave_a_session_on_a_tick",
     ),
     Mutant(
         "ticks without a secret delay",
         "guessing from the time",
-        [Change("session.timing.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
+        [Change("session.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
         "session/test_tick.py::test_the_moment_is_a_function_of_the_time_and_a_secret",
     ),
     Mutant(
         "an answer is kept when the work is done, before its tick",
         "interrupts at a chosen moment",
-        [Change("session.timing.gate:Gate.reading", "self._wait()", "pass")],
+        [Change("session.gate:Gate.reading", "self._wait()", "pass")],
         "session/test_interrupts.py::test_an_interrupt_at_every_step_leaves_the_same_state",
     ),
 )  # fmt: skip

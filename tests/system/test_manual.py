@@ -17,7 +17,7 @@ from dpdb.plan.costs.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SE
 from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.plan.relations.stability import MAX_FAN_OUT, MAX_PAIRS
 from dpdb.plan.releases.query_releases import MAX_GROUPS
-from dpdb.session.public_rows import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
+from dpdb.session.exact_values import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
 from dpdb.session.purchases.purchases import MAX_AT_ONCE
 from dpdb.session.purchases.query_plans import MAX_CANDIDATES
 from dpdb.sql.from_clause.arrangement import MAX_PUBLIC_HELD

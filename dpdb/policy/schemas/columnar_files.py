@@ -1,4 +1,4 @@
-"""Parquet files: opened, and what they say of their columns."""
+"""Parquet and DuckDB files: opened to be read, and the columns that they declare."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import DataFileError
+from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
+from dpdb.policy.names import quoted, quoted_text
 from dpdb.policy.schemas.stored_types import StoredColumn, names_in_file, stored_columns
 from dpdb.policy.storage import files_of
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from pyarrow.parquet import FileMetaData, ParquetFile
 
-
-from typing import TYPE_CHECKING
-
-from dpdb.errors import did_you_mean
-from dpdb.policy.names import quoted, quoted_text
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _BUFFER = 1 << 16
 """The bytes that are read ahead of a column: a large group of rows is never held whole, and what is

@@ -37,8 +37,8 @@ from dpdb.sql.selects.statements import Assign, Select
 if TYPE_CHECKING:
     from dpdb.ledger.protocol import Balance, Ledger, Receipt
     from dpdb.plan.physical.lowering import RowCount
+    from dpdb.session.free_statements import Settings
     from dpdb.session.purchases.shared_levels import Shared
-    from dpdb.session.settings import Settings
     from dpdb.sql.selects.statements import Statement
 
 

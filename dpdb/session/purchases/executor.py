@@ -35,8 +35,8 @@ from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.noise import exponential, halves, smooth, thresholding, walk
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
+from dpdb.session.exact_values import disclosures
 from dpdb.session.purchases.shared_levels import Series, Shared
-from dpdb.session.teaching import disclosures
 from dpdb.vectors.vector import plain_values
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a session buys: a plan is charged for first, and then executed.
+"""Purchases: a plan is charged for first, and then executed; and the answer made from it.
 
 There are no refunds: what happens after the charge is paid for.
 """
@@ -10,10 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from dpdb.answers.answer import Answer
 from dpdb.answers.estimates import Draws, Noisy
-from dpdb.answers.notes import accuracy_notes
+from dpdb.answers.intervals.confidence_intervals import few_rows_notes
+from dpdb.answers.notes import accuracy_notes, release_reports
+from dpdb.answers.notes.contribution_notes import bounding_notes, key_notes
+from dpdb.answers.record import Detail
+from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
+from dpdb.answers.tables.derived import noisy_table
+from dpdb.answers.tables.group_rows import with_all_keys
 from dpdb.errors import BudgetExceeded, OutOfResources, paid_for
-from dpdb.ledger.protocol import FREE, Price
+from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
@@ -38,20 +45,20 @@ OpenExecutor = Callable[[], Executor]
 
 @dataclass(frozen=True, repr=False)
 class Purchase:
-    """What a query is answered with, and what was paid for it."""
+    """The noisy values that answer a query, and the price that was paid."""
 
     result: NoisyResult
     price: Price
     notes: tuple[str, ...] = ()
     step: int = 0
-    """Which of the plans it is for, where there are several."""
+    """The index of the plan among several of rising ε."""
 
 
 class Keeping(Protocol):
     """Keeps what is bought for a query, before it is shown."""
 
     def shared(self, plan: Plan) -> Shared:
-        """What of a plan's releases somebody was told before."""
+        """The releases of a plan that somebody was told before."""
         ...
 
     def keep(
@@ -84,7 +91,7 @@ def check_memory(plan: Plan) -> None:
 
 
 def settled(known: Draws = ()) -> Purchase:
-    """What answers a plan that draws nothing, from the policy or from known values: it is free."""
+    """The free answer to a plan that draws nothing: from the policy, or from known values."""
     return Purchase(NoisyResult(Noisy(known, {})), FREE)
 
 
@@ -185,3 +192,60 @@ def _loss_of_step(plans: Sequence[Plan], step: int) -> ComposedLoss:
     if not step:
         return replace(plans[-1].composed_loss, epsilon=plans[0].loss.epsilon)
     return replace(NO_LOSS, epsilon=plans[step].loss.epsilon - plans[step - 1].loss.epsilon)
+
+
+def bought(
+    text: str,
+    planned: Plan,
+    purchase: Purchase,
+    balance: Balance,
+    *,
+    told: set[str],
+    repeat: bool,
+    private: bool,
+    reveal: bool,
+    of_day: str | None = None,
+) -> Answer:
+    """The answer to a statement from a purchase, which a repeat does not pay for again.
+
+    With `reveal`, in teaching mode, it has the exact statistics besides. `told` has the notes on
+    clamped values and rows left out of the session's earlier answers; those of this one are added.
+    `of_day` is since when the data are those of the budget: a repeat says so, as it holds whatever
+    the files have become.
+    """
+    noisy, before = purchase.result.noisy, planned
+    planned = with_all_keys(planned, noisy)
+    cells = noisy_table(planned, noisy).cells()
+    columns = tuple(output.label for output in planned.outputs)
+    bounding = bounding_notes(before)
+    earlier = frozenset(told.intersection(bounding))
+    told.update(bounding)
+    of_then = [f"repeated, of the data as of {of_day}"] if repeat and of_day else []
+    return Answer(
+        statement=text,
+        columns=columns,
+        cells=cells,
+        kinds=tuple(output.expression.kind for output in planned.outputs),
+        origins=release_reports.origins(planned),
+        release_detail=Detail(lambda: release_reports.reports(before)),
+        cost=FREE if repeat else purchase.price,
+        balance=balance,
+        query=True,
+        repeat=repeat,
+        private=private,
+        revealed=purchase.result.revealed if reveal else (),
+        note_detail=Detail(
+            lambda: (
+                *purchase.notes,
+                *key_notes(planned),
+                *bounds_notes(planned, noisy.draws),
+                *bin_notes(planned),
+                *accuracy_notes.interval_notes(planned),
+                *accuracy_notes.only_noise_notes(columns, cells),
+                *few_rows_notes(planned, noisy.draws),
+                *of_then,
+            )
+        ),
+        bounding=bounding,
+        told=earlier,
+    )

@@ -149,8 +149,8 @@ def test_an_interrupt(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("where", "mode"),
     [
-        ("dpdb.session.answers.accuracy_notes.interval_notes", "table"),
-        ("dpdb.session.answers.release_reports.reports", "json"),
+        ("dpdb.session.purchases.purchases.accuracy_notes.interval_notes", "table"),
+        ("dpdb.session.purchases.purchases.release_reports.reports", "json"),
         ("dpdb.answers.formats.render.sheet", "csv"),
     ],
 )

@@ -1,4 +1,7 @@
-"""Teaching mode: noise by the local sensitivity of the rows, shown and never private."""
+"""Exact values: rows of public tables, and in teaching mode statistics and their sensitivity.
+
+Noise by the local sensitivity of the rows is shown and never private.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from dpdb.answers.estimates import SlotVectors
 from dpdb.answers.notes import release_reports
 from dpdb.answers.record import Disclosure
 from dpdb.answers.tables.derived import derived_table, only_value
-from dpdb.answers.tables.noisy_table import NoisyTable
+from dpdb.answers.tables.noisy_table import NoisyColumn, NoisyTable, in_order
 from dpdb.answers.tables.rows import answer_table
+from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function
 from dpdb.plan.physical.plan import Plan
@@ -23,10 +27,12 @@ from dpdb.plan.ranges.statistics import Joint, Ranks
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.noise import smooth
 from dpdb.records import dataclass
+from dpdb.vectors.evaluate import Frame, evaluate, true_rows
 from dpdb.vectors.vector import AnyVector, finite
 
 if TYPE_CHECKING:
     from dpdb.engines.protocol import Exact, OpenEngine
+    from dpdb.plan.logical.query import PublicRows
     from dpdb.privacy.noise.protocols import Noise
 
 
@@ -213,3 +219,30 @@ class UnprotectedExecutor:
                 for stat, scale in zip(exact, scales, strict=True)
             ]
         return points, revealed
+
+
+MAX_PUBLIC_ROWS = 100_000
+"""The most rows of public tables that are shown."""
+MAX_PUBLIC_CELLS = 2_000_000
+"""The most cells that these rows have."""
+
+
+@np.errstate(all="ignore")
+def table_of(query: PublicRows, frame: Frame, number: int) -> NoisyTable:
+    """The rows that the query shows, of so many in the frame."""
+    rows = np.arange(number) if query.where is None else true_rows(query.where, frame, number)
+    rows = in_order(query.order, frame, rows, number)
+    rows = rows[query.offset : None if query.limit is None else query.offset + query.limit]
+    if len(rows) > MAX_PUBLIC_ROWS:
+        raise TooLarge(
+            f"{len(rows)} rows, {MAX_PUBLIC_ROWS} are allowed", hint=f"LIMIT {MAX_PUBLIC_ROWS}"
+        )
+    if len(rows) * len(query.outputs) > MAX_PUBLIC_CELLS:
+        raise TooLarge(
+            f"{len(rows)} rows of {len(query.outputs)} columns, "
+            f"{MAX_PUBLIC_CELLS} cells are allowed",
+            hint=f"LIMIT {MAX_PUBLIC_CELLS // len(query.outputs)}",
+        )
+    columns = (each.expression for each in query.outputs)
+    shown = (NoisyColumn(evaluate(each, frame).take(rows), each.kind) for each in columns)
+    return NoisyTable(tuple(shown), len(rows))

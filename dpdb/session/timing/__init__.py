@@ -1,1 +1,0 @@
-"""The moments at which answers and interrupts leave a session, which tell nothing of rows."""
