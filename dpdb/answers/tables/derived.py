@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from dpdb.answers.estimates import Noisy, points, scalar
+from dpdb.answers.estimates import Noisy, points, scalar, vector
 from dpdb.answers.record import Detail
 from dpdb.answers.tables.answer_joins import joined
 from dpdb.answers.tables.group_rows import with_keys
@@ -110,16 +110,10 @@ def _as_shown(table: NoisyTable) -> NoisyTable:
 
 def _public(values: Values) -> NoisyTable:
     """Public rows, which have no noise."""
-    number = len(values.rows)
-    if not number:
-        nothing = (NoisyColumn(constant(None, kind), kind) for _, kind in values.columns)
-        return NoisyTable(tuple(nothing), number).take(np.arange(number))
-    cells = zip(values.columns, zip(*values.rows, strict=True), strict=True)
-    columns = ([constant(cell, kind) for cell in each] for (_, kind), each in cells)
-    columns_as_one = (concatenated(each, [1] * number) for each in columns)
-    kinds = (kind for _, kind in values.columns)
-    pairs = zip(columns_as_one, kinds, strict=True)
-    return NoisyTable(tuple(NoisyColumn(*pair) for pair in pairs), number)
+    cells = [[row[index] for row in values.rows] for index in range(len(values.columns))]
+    pairs = zip(cells, (kind for _, kind in values.columns), strict=True)
+    columns = (NoisyColumn(vector(each, kind), kind) for each, kind in pairs)
+    return NoisyTable(tuple(columns), len(values.rows))
 
 
 def _united(tables: Sequence[NoisyTable]) -> NoisyTable:

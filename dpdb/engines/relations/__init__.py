@@ -1,4 +1,4 @@
-"""Rows that a SELECT within FROM makes of others: joins, lookups, groups, unions and windows.
+"""Rows of SELECTs within FROM: joins, lookups, groups, unions and windows over rows of units.
 
-Every relation is unit-wise (see `plan.relations`), so its rows are made piece by piece of units.
+Every relation is unit-wise (see `plan.relations`), so its rows are made for some units at a time.
 """

@@ -1,8 +1,8 @@
 """Joins and lookups: the rows of a relation, made unit by unit from each unit's own rows.
 
 The rows come in pieces that are capped as they come, so that memory holds the rows that count and
-two pieces, whatever the tables hold. What EXISTS and IN find is a mark on each row: true, false or
-NULL, as codes of a boolean column.
+two pieces, whatever the tables hold. EXISTS and IN put a mark on each row: true, false or NULL, as
+codes of a boolean column.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NULL = len(BOOLEANS)
 
 @dataclass(frozen=True, repr=False)
 class LookedUp:
-    """The rows in which a lookup looks."""
+    """A lookup (EXISTS or IN) with the rows that it searches."""
 
     lookup: Lookup
     leaves: Leaves
@@ -42,7 +42,7 @@ class LookedUp:
 
     @classmethod
     def of(cls, lookup: Lookup, rows: Rows, leaves: Leaves) -> LookedUp:
-        """The lookup in these rows; those of a public table are sorted once for all pieces."""
+        """The lookup in these rows; a public table is sorted once for all pieces."""
         known = leaves.leaves[lookup.right.leaf].searched
         if lookup in known:
             return cls(lookup, leaves, known[lookup])
@@ -52,7 +52,7 @@ class LookedUp:
         return cls(lookup, leaves, searched)
 
     def marked(self, asking: Rows) -> Rows:
-        """Rows with a mark for what is found for each."""
+        """The asking rows with a mark for the result of the lookup."""
         codes = self._found(asking).astype(np.int8)
         marks = {**asking.marks, self.lookup.column.name: codes}
         return Rows(asking.numbers, asking.owners, marks)
@@ -76,13 +76,13 @@ class LookedUp:
         return np.where(equal, 1, np.where(unknown, _NULL, 0))
 
     def _has(self, matches: Matches, on: tuple[Equality, ...], asking: Rows) -> Bools:
-        """For which rows there is one that is equal."""
+        """For each asking row, whether the right table has a row equal to it in `on`."""
         private = not self.lookup.right.table.public
         values = self.leaves.values(asking, [one for one, _ in on], owners=private)
         return np.asarray(matches.find(values, len(asking)) != NO_CODE)
 
     def _pair_by_pair(self, asking: Rows) -> Iterator[Array]:
-        """What is found for each row where a condition is about both rows."""
+        """The result of a lookup whose condition reads both rows, in pieces of asking rows."""
         private = not self.lookup.right.table.public
         values = self.leaves.values(asking, [one for one, _ in self.lookup.on], owners=private)
         codes = self.searched.candidates.find(values, len(asking))
@@ -111,7 +111,7 @@ class LookedUp:
 
 
 def _searched(lookup: Lookup, rows: Rows, leaves: Leaves) -> Searched:
-    """The rows that pass what a lookup asks of them alone."""
+    """The rows that pass the lookup's own condition, which reads no asking row."""
     if lookup.own_condition is not None:
         rows = rows.take(leaves.true(lookup.own_condition, rows))
     candidates = _matches(lookup, lookup.on, rows, leaves)
@@ -124,14 +124,14 @@ def _searched(lookup: Lookup, rows: Rows, leaves: Leaves) -> Searched:
 
 
 def _matches(lookup: Lookup, on: tuple[Equality, ...], rows: Rows, leaves: Leaves) -> Matches:
-    """The rows, by what is equal in them."""
+    """The rows, by the expressions that a lookup equates."""
     private = not lookup.right.table.public
     values = leaves.values(rows, [other for _, other in on], owners=private)
     return Matches.of(values, len(rows))
 
 
 _BASE = 2**18
-"""How many rows of the first table are taken at a time."""
+"""The number of rows of the first table that are taken at a time."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +143,7 @@ class JoinedRows:
     leaves: Leaves
 
     def counted(self) -> Rows:
-        """The rows that count: of each unit at most its cap."""
+        """The rows that count, at most the cap of each unit."""
         kept: list[Rows] = []
         fresh = 0
         for piece in self._rows(self.source.relation):
@@ -154,7 +154,7 @@ class JoinedRows:
         return self._capped(kept)
 
     def all(self) -> Rows:
-        """All rows, for what is worked out per unit."""
+        """All rows, for tables that are made per unit."""
         return Rows.joined([self._passing(piece) for piece in self._rows(self.source.relation)])
 
     def _capped(self, parts: Sequence[Rows]) -> Rows:
@@ -192,7 +192,7 @@ class JoinedRows:
         return self._few_alike(scan, rows)
 
     def _few_alike(self, scan: Scan, rows: Rows) -> Rows:
-        """The rows of a private table that enter: of a unit few that are equal in `on`."""
+        """The rows of a private table that are joined: few of a unit that are equal in `on`."""
         node = self.source.node(scan)
         alike = None if node is None else self.source.step(node).alike
         if node is None or alike is None:
@@ -217,7 +217,7 @@ class JoinedRows:
             yield Rows({join.left.leaf: nothing, **alone.numbers}, alone.owners)
 
     def _matches(self, join: Join, right: Rows) -> Matches:
-        """The rows of the right side; those of a public table are sorted once for all pieces."""
+        """The rows of the right side; a public table is sorted once for all pieces."""
         known = self.leaves.leaves[join.right.leaf].matches
         if join.on in known:
             return known[join.on]
@@ -227,12 +227,12 @@ class JoinedRows:
         return matches
 
     def _values(self, join: Join, side: int, rows: Rows) -> list[AnyVector]:
-        """What must be equal on both sides: the owner, too, where both are private."""
+        """The values that must be equal on both sides: the owner too if both tables are private."""
         equal = [pair[side] for pair in join.on]
         return self.leaves.values(rows, equal, owners=not join.right.table.public)
 
     def _pairs(self, join: Join, left: Rows, right: Rows, matches: Matches, codes: Array) -> Rows:
-        """The pairs of rows, and of an outer join the rows of the left side without a match."""
+        """The pairs of rows; for an outer join also the rows of the left side without a match."""
         name = join.right.leaf
         places, others = matches.pairs(codes)
         pairs = left.take(places).beside(name, right.numbers[name][others])

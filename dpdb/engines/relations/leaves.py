@@ -27,24 +27,24 @@ BOOLEANS = (False, True)
 
 @dataclass(frozen=True, repr=False)
 class Leaf:
-    """One table of a relation; after its last row comes one of NULLs, which -1 stands for."""
+    """A table of a relation; a row of NULLs is added at its end, at the index -1."""
 
     scan: Scan
     columns: Mapping[str, Numbers | Codes]
-    """By the names of the table."""
+    """The columns by their names in the table."""
     rows: int
     owners: Owners | None
-    """None where each row is a unit, or the table is public."""
+    """The owners of the rows; None if each row is a unit, or the table is public."""
     key: HashKey
-    """What its rows are hashed with."""
+    """The key of the rows' hashes."""
     matches: dict[tuple[Equality, ...], Matches] = field(default_factory=dict)
-    """The rows of a public table by what joins equate, for all pieces of the others."""
+    """The rows of a public table by the expressions that joins equate, for all pieces."""
     searched: dict[Lookup, Searched] = field(default_factory=dict)
-    """The rows of a public table in which lookups look, for all pieces of the others."""
+    """The rows of a public table that lookups search, for all pieces."""
 
     @cached_property
     def texts(self) -> frozenset[str]:
-        """The columns of a public table whose texts nobody has listed."""
+        """The columns of a public table with texts and no declared values."""
         columns = self.scan.table.columns if self.scan.table.public else ()
         return frozenset(c.name for c in columns if c.kind is Kind.TEXT and c.values is None)
 
@@ -54,10 +54,10 @@ class Leaf:
         return np.arange(self.rows, dtype=np.int32)
 
     def terms(self, rows: Array) -> Words:
-        """The terms of some rows among those that they are joined with.
+        """The hash terms of some rows, to be added to those of the rows they are joined with.
 
-        What is hashed are the columns of the key, or all declared ones where there is none. Rows
-        of a unit whose key is NULL are alike, and count in their order.
+        Hashed are the columns of the key, or all declared ones if there is none. Rows of a unit
+        whose key is NULL have equal terms, and count in their order.
         """
         place = self.key.place("leaf", self.scan.leaf)
         terms = place.terms(row_hashes([each.terms for each in self._hashed], rows))
@@ -75,7 +75,7 @@ class Leaf:
 
 
 def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
-    """The column with a further row that is NULL, as any column may be for want of a match."""
+    """The column with a NULL as one more row, for rows of a join without a match."""
     if isinstance(column, Codes):
         codes = np.append(column.codes, np.array([len(column.values)], dtype=column.codes.dtype))
         return Codes(codes, column.values)
@@ -85,12 +85,12 @@ def with_null_row(column: Numbers | Codes) -> Numbers | Codes:
 
 
 def own_texts(column: Codes) -> Codes:
-    """The column with no values but its own: in the time of its rows, whatever values there are."""
+    """The column with a dictionary of its own values alone, made in the time of its rows."""
     missing = len(column.values)
     ordered = np.sort(column.codes)
     used = ordered[changes([ordered], len(ordered))]
     used = used[used < missing]
-    # Room for the numbers of all values, of which those that are used alone are touched.
+    # Room for the numbers of all values; only those of the used values are touched.
     numbers: Array = np.empty(missing + 1, dtype=np.int32)
     numbers[used], numbers[missing] = np.arange(len(used)), len(used)
     return Codes(numbers[column.codes], tuple(column.values[code] for code in used.tolist()))
@@ -98,13 +98,13 @@ def own_texts(column: Codes) -> Codes:
 
 @dataclass(frozen=True, repr=False)
 class Rows:
-    """Rows of a relation: for each leaf the number of its row, -1 where there is none."""
+    """Rows of a relation: for each leaf the index of its row, -1 if it has none."""
 
     numbers: Mapping[str, Array]
     owners: Array
-    """Of each row the number of its unit."""
+    """The number of each row's unit."""
     marks: Mapping[str, Array] = field(default_factory=dict)
-    """What lookups have found, as codes of booleans."""
+    """The results of lookups, as codes of booleans."""
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -116,12 +116,12 @@ class Rows:
         return Rows(numbers, self.owners[places], marks)
 
     def beside(self, leaf: str, numbers: Array) -> Rows:
-        """The rows with those of a further leaf."""
+        """The rows with the rows of one more leaf beside them."""
         return Rows({**self.numbers, leaf: numbers.astype(np.int32)}, self.owners, self.marks)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
-        """All rows of several parts, of which there is one at least."""
+        """The rows of one or more parts, one after the other."""
 
         def of_each(chosen: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
             return {name: np.concatenate([each[name] for each in chosen]) for name in chosen[0]}
@@ -133,15 +133,15 @@ class Rows:
 
 @dataclass(frozen=True, repr=False)
 class Searched:
-    """The rows in which EXISTS or IN looks."""
+    """The rows that EXISTS or IN searches."""
 
     rows: Rows
     candidates: Matches
-    """The rows, by what is equal in `on`."""
+    """The rows by the expressions in `on`."""
     among_equal: Matches | None = None
-    """The rows, by what is equal in `on` and in what IN compares."""
+    """The rows by the expressions in `on` and the one that IN compares."""
     among_null: Matches | None = None
-    """The rows that are NULL in what IN compares, by what is equal in `on`."""
+    """The rows whose value that IN compares is NULL, by the expressions in `on`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +152,7 @@ class Leaves:
     slots: Mapping[Slot, AnyVector]
 
     def frame(self, rows: Rows, names: Iterable[str]) -> Frame:
-        """The columns of that name in some rows."""
+        """The columns of these names in some rows."""
         columns = {name: self._column(name, rows) for name in names}
         return Frame(columns, self.slots)
 
@@ -161,11 +161,11 @@ class Leaves:
         return self.frame(rows, columns_of(expression))
 
     def true(self, condition: Expr, rows: Rows) -> Bools:
-        """Where a condition is true."""
+        """Whether a condition is true in each row."""
         return np.broadcast_to(holds(condition, self.frame_of(rows, condition)), len(rows))
 
     def values(self, rows: Rows, expressions: Iterable[Expr], *, owners: bool) -> list[AnyVector]:
-        """The values of expressions, and those of the owner, too, if they are asked for."""
+        """The values of expressions; with `owners` the numbers of the units come first."""
         values = [evaluate(each, self.frame_of(rows, each)) for each in expressions]
         return [Vector(rows.owners.astype(np.float64)), *values] if owners else values
 
@@ -183,25 +183,25 @@ class Leaves:
         return taken
 
     def _place(self, name: str) -> tuple[str, str | None]:
-        """The leaf and the column of a name; no column where it says whether there is a row."""
+        """The leaf and the column of a name; None if the name says whether there is a row."""
         if name in self.leaves and name:
             return name, None
         leaf, _, column = name.partition(".")
         return (leaf, column) if leaf in self.leaves else ("", name)
 
     def capped(self, rows: Rows, limit: int) -> Rows:
-        """At most so many rows of each unit: those with the least keyed hashes.
+        """At most `limit` rows of each unit: those with the least keyed hashes.
 
-        Hashed are the unit and, as one term each, the rows of all leaves.
+        A hash is of the unit and, as one term each, the rows of all leaves.
         """
         return rows.take(
             within_cap(rows.owners, limit, lambda places: self._hashes(rows.take(places)))
         )
 
     def few_alike(self, rows: Rows, codes: Array, most: int) -> Rows:
-        """At most so many rows with each code, and all that have none, which is negative.
+        """At most `most` rows with each code, and all rows whose code is negative.
 
-        They are those with the least keyed hashes.
+        The rows with the least keyed hashes stay.
         """
         coded, kept = np.flatnonzero(codes >= 0), codes < 0
         kept[coded] = within_cap(
@@ -214,7 +214,7 @@ class Leaves:
         return hash_of([self._owner_terms(rows), *leaves], len(rows))
 
     def _owner_terms(self, rows: Rows) -> Words:
-        """The terms of the rows' units; none where each row of a table is a unit."""
+        """The hash terms of the rows' units; zeros if each row of a table is a unit."""
         terms = np.zeros(len(rows), dtype=np.uint64)
         for name, numbers in rows.numbers.items():
             owners, names = self.leaves[name].owners, self.leaves[name].owner_names

@@ -1,4 +1,4 @@
-"""What everybody may know of the rows of public tables, said as a policy would declare it."""
+"""Facts about the rows of public tables, as a policy would declare them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dpdb.vectors.relational.matching import Matches
 
 
 def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:
-    """The policy with the values that there are in public tables, for their columns and others'.
+    """The policy with the values of public tables, for their columns and those that name them.
 
-    Numbers stay as they are declared. Raises DataFileError where values are to be taken from a
-    column that has none, or more than can be declared.
+    Columns of numbers stay as they are declared. Raises DataFileError if a column takes its
+    values from one that has none, or more than can be declared.
     """
     public = [_with_values(table, witness) for table in policy.tables if table.public]
     known = {table.name: table for table in public}
@@ -33,7 +33,10 @@ def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy
 
 
 def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None = None) -> int:
-    """The most rows of a public table that have the same values, none NULL, in the columns."""
+    """The size of the largest set of a public table's rows that are equal in the columns.
+
+    A row with a NULL in them equals none.
+    """
     assert table.public
     loaded = open_source(table).load(columns, witness=witness)
     frame = Frame(loaded.columns)
@@ -42,13 +45,13 @@ def most_alike(table: Table, columns: tuple[str, ...], witness: Witness | None =
 
 
 def check_data(table: Table) -> None:
-    """Raise DataFileError where a table's rows are not as the policy declares them together."""
+    """Raise DataFileError if a table's rows break its declared key or `at_most`."""
     if names := declared_of(table):
         check_declarations(table, open_source(table).load(names).columns)
 
 
 def _with_values(table: Table, witness: Witness | None) -> Table:
-    """A public table, each of its columns with the values that it has."""
+    """A public table, each column with the values in its rows."""
     names = [column.name for column in table.columns if _is_open(column)]
     held = open_source(table).load(names, witness=witness).columns if names else {}
     return replace(
@@ -67,7 +70,7 @@ def _is_open(column: Column) -> bool:
 
 
 def _values(column: Numbers | Codes) -> Sequence[Value]:
-    """The values in a column, in order."""
+    """The values in a column, in ascending order."""
     if isinstance(column, Codes):
         return sorted(map(str, column.values))
     assert column.step is not None
@@ -76,7 +79,7 @@ def _values(column: Numbers | Codes) -> Sequence[Value]:
 
 
 def _holding(column: Column, values: Sequence[Value]) -> Column:
-    """The column with its values; with their ends alone, where they are too many to be listed."""
+    """The column with its values; with the ends alone if there are too many to list."""
     if not values or "" in values:
         return column
     if column.kind.ordinal:
@@ -85,7 +88,7 @@ def _holding(column: Column, values: Sequence[Value]) -> Column:
 
 
 def _borrowing(table: Table, known: dict[str, Table]) -> Table:
-    """A table whose columns have the values of the columns of public tables that they name."""
+    """The table, with the values of public columns for the columns that name one."""
     columns = []
     for column in table.columns:
         named = column.values_from

@@ -1,9 +1,8 @@
-"""What the rows of each unit come to, group by group: exact, in whole steps."""
+"""GROUP BY over the rows of each unit: exact aggregates of the groups, in whole steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -20,23 +19,23 @@ from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.relational.keys import sorted_groups
 from dpdb.vectors.vector import Array, Bools, Vector
 
 
 @dataclass(frozen=True, repr=False)
 class RowGroups:
-    """Rows in groups, which have one row at least."""
+    """Rows in groups of one row or more."""
 
     frame: Frame
     rows: int
     """The number of rows of the frame."""
     order: Array
-    """The rows that are in groups, group by group."""
+    """The rows of all groups, group by group."""
     starts: Array
-    """Where each group starts in the order."""
+    """The start of each group in the order."""
     where: Expr | None
-    """A condition that all these rows pass."""
+    """A condition that all the rows pass."""
 
     def aggregated(self, column: Column, aggregate: Aggregate) -> Numbers:
         """An aggregate of every group, clamped to the bounds of its column."""
@@ -56,7 +55,7 @@ class RowGroups:
         return made_column(column, rescaled(steps, grid, column), missing)
 
     def _counted(self, aggregate: Aggregate) -> tuple[Bools, Array, Grid | None]:
-        """The rows that count, in the order of the groups, with their values on a grid."""
+        """Whether each row counts, its value, and the values' grid, in the order of the groups."""
         counted = np.ones(self.rows, dtype=np.bool_)
         if aggregate.where is not None:
             counted &= mask(aggregate.where, self.frame, self.rows)
@@ -66,7 +65,10 @@ class RowGroups:
         return counted[self.order], np.broadcast_to(values, self.rows)[self.order], grid
 
     def _values(self, aggregate: Aggregate) -> tuple[Array, Bools | None, Grid | None]:
-        """What an aggregate is of, on all rows or as a constant; for a count zeros."""
+        """The values of an aggregate's argument, where they are NULL, and their grid.
+
+        For a count the values are zeros.
+        """
         argument, zero = aggregate.argument, np.zeros(1)
         if argument is None:
             return zero, None, None
@@ -88,7 +90,7 @@ class RowGroups:
     def _of_steps(
         self, function: Function, values: Array, counted: Bools, number: Array, largest: int
     ) -> Array:
-        """SUM, MIN, MAX, or the mean in doubles, of whole steps."""
+        """SUM, MIN or MAX of whole steps, or their mean in doubles."""
         whole = values.astype(np.int64)
         if function in (Function.MIN, Function.MAX):
             return self._extreme(function, whole, counted, largest + 1)
@@ -108,7 +110,7 @@ class RowGroups:
         return sums if function is Function.SUM else np.asarray(sums / np.maximum(number, 1))
 
     def _extreme(self, function: Function, values: Array, counted: Bools, beyond: float) -> Array:
-        """The least or greatest counted value of each group, beyond all values without any."""
+        """The least or greatest counted value of each group; ±`beyond` without any."""
         if not len(self.starts):
             return values[:0]
         least = function is Function.MIN
@@ -130,59 +132,30 @@ class RowGroups:
 
 
 def _on_own_grid(values: Array, column: Column) -> Array:
-    """Doubles as a column holds them: in steps of its grid, if it has one."""
+    """Doubles as a column holds them, in steps of its grid if it has one."""
     grid = grid_of(column)
     return values if grid is None else grid.units(values)
 
 
-@dataclass(frozen=True, repr=False)
-class UnitGroups:
-    """The rows of a table per unit, in groups of one owner and one value of each key."""
+def unit_groups(
+    table: PerUnit, frame: Frame, owners: Array
+) -> tuple[Array, dict[str, Numbers | Codes]]:
+    """The first row of each group of one owner and one value of each key, and a table's columns."""
+    held = [frame.columns[key.column.name] for key in table.keys]
+    # Sorting takes the last key first.
+    numbers = (each for column in reversed(held) for each in _numbers(column))
+    order, starts = sorted_groups(owners, *numbers)
+    groups, first = RowGroups(frame, len(owners), order, starts, table.where), order[starts]
+    columns = {
+        column.name: keys.taken(first) for column, keys in zip(table.key_columns, held, strict=True)
+    }
+    for column, aggregate in zip(table.aggregate_columns, table.aggregates, strict=True):
+        columns[column.name] = groups.aggregated(column, aggregate)
+    return first, columns
 
-    table: PerUnit
-    frame: Frame
-    owners: Array
 
-    @property
-    def _rows(self) -> int:
-        return len(self.owners)
-
-    @cached_property
-    def _order(self) -> Array:
-        """The rows group by group."""
-        return np.lexsort((*self._keys, self.owners))
-
-    @cached_property
-    def _keys(self) -> list[Array]:
-        """The keys as numbers, equal where the values are; NULL is a value of its own."""
-        arrays: list[Array] = []
-        for key in self.table.keys:
-            column = self.frame.columns[key.column.name]
-            if isinstance(column, Codes):
-                arrays.append(column.codes)
-            else:
-                arrays += [column.units, *([] if column.null is None else [column.null])]
-        return arrays
-
-    @cached_property
-    def _starts(self) -> Array:
-        """Where each group starts in the order."""
-        ordered = (each[self._order] for each in (*self._keys, self.owners))
-        return np.flatnonzero(changes(ordered, self._rows))
-
-    @property
-    def first(self) -> Array:
-        """One row of each group."""
-        return self._order[self._starts]
-
-    def columns(self) -> dict[str, Numbers | Codes]:
-        """The keys and the aggregates of every group."""
-        table = self.table
-        groups = RowGroups(self.frame, self._rows, self._order, self._starts, table.where)
-        columns = {
-            column.name: self.frame.columns[key.column.name].taken(self.first)
-            for column, key in zip(table.key_columns, table.keys, strict=True)
-        }
-        for column, aggregate in zip(table.aggregate_columns, table.aggregates, strict=True):
-            columns[column.name] = groups.aggregated(column, aggregate)
-        return columns
+def _numbers(column: Numbers | Codes) -> list[Array]:
+    """Numbers that are equal where the cells are; NULL is a value of its own."""
+    if isinstance(column, Codes):
+        return [column.codes]
+    return [column.units] if column.null is None else [column.null, column.units]

@@ -1,4 +1,4 @@
-"""The rows of several SELECTs, one after the other, in columns that hold those of all."""
+"""UNION ALL of rows: those of several SELECTs, in columns wide enough for all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpdb.vectors.vector import Bools, TextVector, Vector
 
 @dataclass(frozen=True, repr=False)
 class PassedRows:
-    """The rows of a source that pass a condition: what is read of them, and whose they are."""
+    """The rows of a source that pass a condition: the columns read, and the owners."""
 
     frame: Frame
     owners: Owners
@@ -35,13 +35,13 @@ class PassedRows:
 
     @property
     def names(self) -> Numbers | Codes:
-        """What names the unit of each row."""
+        """The column that names the unit of each row."""
         owners = self.owners
         return owners.names if owners.rows is None else owners.names.taken(owners.rows)
 
 
 def columns_of_all(table: RowUnion, parts: Sequence[PassedRows]) -> dict[str, Numbers | Codes]:
-    """The columns of a table, with the rows of one part after those of another."""
+    """The columns of a table, with the rows of one part after those of the part before."""
     columns: dict[str, Numbers | Codes] = {}
     for at, column in enumerate(table.columns):
         expressions = (part.columns[at] for part in table.parts)
@@ -51,13 +51,13 @@ def columns_of_all(table: RowUnion, parts: Sequence[PassedRows]) -> dict[str, Nu
 
 
 def owners_of_all(parts: Sequence[PassedRows]) -> Owners:
-    """Whose the rows of all parts are."""
+    """The owners of the rows of all parts."""
     numbers = np.concatenate([part.owners.numbers for part in parts])
     return Owners(numbers, one_after_the_other([part.names for part in parts]))
 
 
 def one_after_the_other(columns: Sequence[Numbers | Codes]) -> Numbers | Codes:
-    """Columns of one type as one."""
+    """Columns of one type, concatenated."""
     stored = [column for column in columns if isinstance(column, StoredTexts)]
     if len(stored) == len(columns):
         return stored[0].followed_by(stored[1:])
@@ -93,7 +93,7 @@ def _nulls(columns: Sequence[Numbers]) -> Bools | None:
 
 
 def _held(column: Column, expression: Expr, part: PassedRows) -> Numbers | Codes:
-    """What an expression comes to in each row, as the column holds it."""
+    """The value of an expression in each row, as the column holds it."""
     if column.values is not None:
         return _among(column.values, expression, part)
     if column.kind in (Kind.TEXT, Kind.BOOLEAN):
@@ -125,7 +125,7 @@ def _among(values: tuple[Value, ...], expression: Expr, part: PassedRows) -> Cod
 
 
 def _codes(expression: Expr, part: PassedRows) -> Codes:
-    """Texts or booleans."""
+    """The values of an expression that is a text or a boolean."""
     vector = evaluate(expression, part.frame)
     if isinstance(vector, TextVector):
         texts = tuple(sorted(set(vector.dictionary)))

@@ -1,4 +1,4 @@
-"""Windows over the rows of each unit: ranks, values of other rows, and running totals."""
+"""Windows over the rows of each unit, whose values are whole steps of a grid, or doubles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpdb.vectors.vector import Array, Bools, Vector
 
 @dataclass(frozen=True, repr=False)
 class RowsOfUnits:
-    """The rows of a table, and whose they are."""
+    """The rows of a table, and their owners."""
 
     table: WindowedRows
     columns: Mapping[str, Numbers | Codes]
@@ -49,7 +49,7 @@ class RowsOfUnits:
 
     @cached_property
     def _tie_breaks(self) -> Array:
-        """For each row its place among the rows of its unit by a hash of its values."""
+        """The place of each row among those of its unit, by a hash of its values."""
         assert self.table.rows is not None
         units = Units.of(self.table.rows, self.columns, self.owners, self.table.sample_key)
         places = np.empty(self._rows, dtype=np.int64)
@@ -102,7 +102,7 @@ class RowsOfUnits:
         return counted
 
     def _partition(self, window: Window) -> list[Array]:
-        """What the rows of a partition have in common, as numbers; NULL is a value of its own."""
+        """The keys of PARTITION BY as numbers; NULL is a value of its own."""
         arrays: list[Array] = []
         for each in window.partition:
             values = coded(each, self._frame)

@@ -1,22 +1,21 @@
 """The rows of some units: in stored tables, and in those that are made of them.
 
-Every relation is unit-wise (see `plan.relations`): the rows that a SELECT within FROM makes of some
-units are those that it makes of their rows alone. So units are worked on in pieces, one after the
-other. What is made of a piece is dropped before the next one: but for what adds up, such as counts
-and sums, or for the rows that count in the end, of which a unit has no more than its cap. How many
-units are in a piece is public: it follows from what one unit can have at most (`plan.costs`),
-and from PIECE. So the memory that is needed for what is made follows neither the number of units
-nor the rows of any of them.
+Every relation is unit-wise (see `plan.relations`): a SELECT within FROM makes the rows of some
+units of their rows alone. So units are worked on in pieces, one after the other. The tables made of
+a piece are dropped before the next one. Counts and sums of the piece stay, or the rows that count
+in the end, of which a unit has no more than its cap. The number of units in a piece is public: it
+follows from the most that one unit can have (`plan.costs`), and from PIECE. So the memory for made
+tables depends neither on the number of units nor on the rows of any of them.
 
 Each piece takes some time of its own, which follows from the statement. One unit more makes one
-piece more only where the last one was full. So the first piece has fewer units than the others, by
-a number that is secret and uniform: then one unit more makes a piece more with the probability
-1 / k, where k units are in a piece. Public tables are sorted, and looked through for EXISTS and IN,
-once for all pieces; expressions are worked out for those of their texts alone that rows meet.
+piece more only if the last one was full. So the first piece has fewer units than the others, by a
+number that is secret and uniform: then one unit more makes a piece more with the probability 1 / k,
+where k units are in a piece. Public tables are sorted, and looked through for EXISTS and IN, once
+for all pieces; expressions are worked out only for those of their texts that rows meet.
 
 Stored rows stand in the order of their units, so that those of a piece are next to each other. The
-texts of a piece have numbers of their own, as what is worked out for each different text of a piece
-should not be so for all texts of the table.
+texts of a piece have numbers of their own, so that expressions are worked out for them alone, and
+not for all texts of the table.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import numpy as np
 
 from dpdb.engines.relations.joins import JoinedRows
 from dpdb.engines.relations.leaves import Leaf, Leaves, own_texts, with_null_row
-from dpdb.engines.relations.row_groups import UnitGroups
+from dpdb.engines.relations.row_groups import unit_groups
 from dpdb.engines.relations.row_unions import (
     PassedRows,
     columns_of_all,
@@ -67,7 +66,7 @@ ColumnsByName = Mapping[str, Numbers | Codes]
 
 @dataclass(frozen=True, repr=False)
 class TableRows:
-    """Rows of a table, and whose they are."""
+    """Rows of a table, and their owners."""
 
     columns: ColumnsByName
     rows: int
@@ -78,7 +77,7 @@ class TableRows:
 
     @property
     def everyones(self) -> Owners:
-        """Whose the rows are where a row that names no unit is one."""
+        """The owners of the rows; without any, each row is a unit of its own."""
         return each_its_own(self.rows, self.first) if self.owners is None else self.owners
 
 
@@ -92,12 +91,12 @@ class UnitRows:
     piece: range | None = None
     """The numbers of the units; None for all rows."""
     public: dict[tuple[Scan, frozenset[str]], Leaf] = field(default_factory=dict, repr=False)
-    """The public tables that are read, which all pieces have in common."""
+    """The public tables that are read, shared by all pieces."""
     _made: dict[str, TableRows] = field(default_factory=dict, repr=False)
-    """The rows of tables that are made, by the tables' identity."""
+    """The rows of made tables, by the identity of the table."""
 
     def counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
-        """The rows that count for a plan, with what it reads; without a piece some others, too."""
+        """The rows that count for a plan; without a piece the rest of a table's rows, too."""
         table, names = plan.table, plan.column_names
         if isinstance(table, Joined):
             leaves = self._leaves(table, names, slots)
@@ -119,7 +118,7 @@ class UnitRows:
     def _of_table(
         self, table: Table, names: frozenset[str], slots: Mapping[Slot, AnyVector]
     ) -> PlanRows:
-        """The rows of a table, with these columns, none left out."""
+        """All rows of a table, with the columns of these names."""
         if table.unit is None:
             every = self.rows_of(table, names)
         else:  # Which of a unit's rows count depends on all declared columns.
@@ -152,9 +151,9 @@ class UnitRows:
     def rows_of(
         self, table: Table, names: Collection[str], used: Collection[str] | None = None
     ) -> TableRows:
-        """The rows of a table in the piece, with these columns, all of them used or just some.
+        """The rows of a table in the piece, with the columns of these names.
 
-        What is not used is hashed, and can have values that are not its own.
+        Columns that are not `used` are only hashed: their dictionary may have texts of other rows.
         """
         used = names if used is None else used
         if isinstance(table, MadeTable):
@@ -183,7 +182,7 @@ class UnitRows:
         return TableRows(columns, own.stop - own.start, there)
 
     def units_of(self, source: Source) -> int:
-        """The most numbers of units in any stored table of a source."""
+        """The greatest number of units in a stored table of a source."""
         most = 0
         for table in _stored(source):
             if not table.public:
@@ -206,7 +205,7 @@ class UnitRows:
         return Leaves({scan.leaf: self._leaf(scan, read) for scan in scans(source.relation)}, slots)
 
     def _leaf(self, scan: Scan, names: Collection[str]) -> Leaf:
-        """The table of a scan, with what is read of it and what tells its rows apart."""
+        """The table of a scan, with the columns that are read or that tell its rows apart."""
         table, apart = scan.table, scan.table.told_apart_by
         read = {c.name for c in table.columns if scan.name(c) in names or c in apart}
         known = scan, frozenset(read)
@@ -224,20 +223,20 @@ class UnitRows:
         return Leaf(scan, columns, held.rows, held.owners, HashKey.of(self.sample_key))
 
     def _made_rows(self, table: MadeTable) -> TableRows:
-        """The rows of a table that is made of others': made once."""
+        """The rows of a made table, which are made once."""
         known = identity(table)
         if known not in self._made:
             self._made[known] = self._worked_out(table)
         return self._made[known]
 
     def _worked_out(self, table: MadeTable) -> TableRows:
+        columns: ColumnsByName
         match table:
             case PerUnit():
                 assert table.source is not None
                 passed = self.passed(table.source, table.where, table.names_read)
-                groups = UnitGroups(table, passed.frame, passed.owners.numbers)
-                owners = passed.owners.of_rows(groups.first)
-                columns: ColumnsByName = groups.columns()
+                first, columns = unit_groups(table, passed.frame, passed.owners.numbers)
+                owners = passed.owners.of_rows(first)
             case RowUnion():
                 parts = [self.passed(p.source, p.where, p.names_read) for p in table.parts]
                 owners, columns = owners_of_all(parts), columns_of_all(table, parts)
@@ -260,7 +259,7 @@ def pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iter
 
 
 def together(parts: Sequence[PlanRows]) -> PlanRows:
-    """The rows of all pieces, of which there is one at least."""
+    """The rows of all pieces, which are one or more."""
     if len(parts) == 1:
         return parts[0]
     frames = [part.frame for part in parts]
@@ -275,12 +274,12 @@ def together(parts: Sequence[PlanRows]) -> PlanRows:
 
 
 def units_in_a_piece(plan: Plan) -> int:
-    """The number of units whose rows take at most PIECE bytes in every node; one at least."""
+    """The number of units whose rows take at most PIECE bytes in every node, at least one."""
     return max(1, PIECE // plan.work.bytes) if plan.work.bytes else 1
 
 
 def _stored(source: Source) -> Iterator[Table]:
-    """The stored tables that a source is made of."""
+    """The stored tables that a source is made from."""
     match source:
         case Joined(relation=relation):
             for scan in scans(relation):
@@ -296,6 +295,6 @@ def _stored(source: Source) -> Iterator[Table]:
 
 
 def _cut(column: Column, held: Numbers | Codes, rows: slice, *, used: bool) -> Numbers | Codes:
-    """Some rows of a column; texts that are from rows, and are used, get numbers of their own."""
+    """Some rows of a column; used texts without declared values get numbers of their own."""
     own, private = held.within(rows), column.kind is Kind.TEXT and column.values is None
     return own_texts(own) if used and private and isinstance(own, Codes) else own

@@ -16,7 +16,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.relational.keys import sorted_groups
 from dpdb.vectors.vector import Array, Bools, Vector
 
 
@@ -90,5 +90,5 @@ class CellRows:
     def _in_order(self, rows: Array, keys: Array) -> tuple[Array, Array]:
         """The rows by cell and key, and where in this order each pair of these begins."""
         cells = np.zeros(len(rows), dtype=np.int64) if self.groups is None else self.groups[rows]
-        order = np.lexsort((keys, cells))
-        return rows[order], np.flatnonzero(changes((cells[order], keys[order]), len(rows)))
+        order, starts = sorted_groups(cells, keys)
+        return rows[order], starts

@@ -1,4 +1,4 @@
-"""Arguments worked out on arrays: as codes, as steps of a grid, as exact sums and counts.
+"""Arguments of aggregates over arrays of rows: codes, steps of a grid, exact sums and counts.
 
 No module here knows units, relations or plans as a whole.
 """

@@ -26,11 +26,11 @@ class CodedValues:
     range: tuple[int, int] | None = None
     """The least and the greatest code, where that is public."""
     texts: Sequence[object] | None = None
-    """The values that the codes number, where these come from the rows."""
+    """The values that the codes number, if the codes come from the rows."""
 
 
 def stored_texts(argument: Expr, frame: Frame) -> StoredTexts | None:
-    """The column that is the argument, if its texts are as a source has them."""
+    """The column that the argument names, if its texts are as a source has them."""
     held = frame.columns[argument.column.name] if isinstance(argument, ColumnRef) else None
     return held if isinstance(held, StoredTexts) else None
 
@@ -63,30 +63,30 @@ def _different_texts(vector: TextVector) -> tuple[Sequence[object], Array]:
 
 
 FEW = 2**16
-"""How many different values are counted one by one rather than sorted."""
+"""The most different values that are counted one by one rather than sorted."""
 
 
 @dataclass(frozen=True, repr=False)
 class DifferentValues:
-    """Pairs of a cell and a value that there is in it, each pair once."""
+    """The pairs of an answer cell and a value in it, each pair once."""
 
     number: int
     """The number of cells."""
     cells: Array
     codes: Array
-    """What stands for the values."""
+    """Numbers that stand for the values."""
     texts: Sequence[object] | None = None
     """The values that the codes number, where these come from the rows."""
 
     def per_cell(self) -> Array:
-        """How many different values each cell has."""
+        """The number of different values of each cell."""
         return np.bincount(self.cells, minlength=self.number).astype(np.int64, copy=False)
 
 
 def different(
     groups: Array | None, codes: Array, cells: int, texts: Sequence[object] | None
 ) -> DifferentValues:
-    """The different values of the rows that count, in the cells that `groups` says.
+    """The different values of the counted rows, in the cells that `groups` says.
 
     A row of no cell is in the group past the last one.
     """
@@ -100,7 +100,7 @@ def different(
 
 
 def present(codes: Array, number: int) -> Bools:
-    """Which of the whole numbers below a number are among the codes."""
+    """Whether each whole number below `number` is among the codes."""
     is_there = np.zeros(number, dtype=np.bool_)
     is_there[codes] = True
     return is_there
@@ -109,9 +109,9 @@ def present(codes: Array, number: int) -> Bools:
 def different_among_few(
     values: CodedValues, groups: Array | None, counted: Bools | None, cells: int
 ) -> DifferentValues:
-    """The different values where codes have a small public range: each of each cell is counted.
+    """The different values of codes with a small public range, by counting each in each cell.
 
-    All rows are given, and which of them count; without groups there is one cell.
+    Rows count where `counted` is true; without groups there is one cell.
     """
     assert values.range is not None
     low, high = values.range

@@ -15,9 +15,9 @@ from dpdb.vectors.vector import Array, Bools
 _LIMB = 36
 """Bits of a limb: a block of 2^17 of them, added as doubles, stays exact below 2^53."""
 _CACHED = 2**16
-"""Terms that are made at a time: their copies stay in the cache."""
+"""The terms that are made at a time, so that their copies stay in the cache."""
 _FOLDS = 16
-"""So many terms are added in 32 bits at most: more would take as long."""
+"""The most terms that are added in 32 bits: more would take as long."""
 
 
 def total(
@@ -72,7 +72,7 @@ def _sum(terms: Array, largest: int) -> int:
 
 
 def _folded_sum(terms: Array, folds: int) -> int:
-    """The sum of terms, of which so many add up in 32 bits: making 64 of all takes longer."""
+    """The sum of terms, of which `folds` fit 32 bits together: 64 bits for all take longer."""
     even = len(terms) // folds * folds
     folded = terms[:even].reshape(folds, -1).sum(axis=0, dtype=np.int32)
     return int(folded.sum(dtype=np.int64)) + int(terms[even:].sum(dtype=np.int64))
@@ -100,13 +100,13 @@ def _add_up(groups: Array, values: Array, cells: int) -> Array:
 _BYTES = 2**8
 """The number of different bytes."""
 _PAIRED = 2**17
-"""Bytes that are counted at a time: there are fewer different pairs of them."""
+"""The bytes that are counted at a time, more than there are different pairs."""
 
 
 def count_codes(codes: Array, number: int) -> Array:
-    """How often each code is there, all of which are below `number`.
+    """The number of rows with each code below `number`; all codes are.
 
-    They are counted in blocks, so that the wider copies that bincount makes stay in the cache.
+    Rows are counted in blocks, so that the wider copies that bincount makes stay in the cache.
     """
     counts = np.zeros(number, dtype=np.int64)
     narrow = codes.dtype == np.uint8 and number <= _BYTES and len(codes) > number**2
@@ -119,7 +119,7 @@ def count_codes(codes: Array, number: int) -> Array:
 
 
 def _count_bytes(codes: Array, number: int) -> Array:
-    """How often each byte is there: pairs of them are counted, in half as many steps."""
+    """The number of rows with each byte: pairs of bytes are counted, in half as many steps."""
     even = len(codes) // 2 * 2
     pairs = codes[:even].view(np.uint16)
     # One byte of a pair counts `number` rather than 256, so that there are fewer pairs.
@@ -132,7 +132,7 @@ def _count_bytes(codes: Array, number: int) -> Array:
 def atom_counts(
     histogram: Histogram, masks: Sequence[Bools], groups: Array | None, cells: int | None
 ) -> Array:
-    """For each cell the numbers of rows in its atoms.
+    """counts[cell, atom]: the number of rows of that cell in the atom.
 
     `masks` says where each condition is true.
     """
@@ -146,10 +146,9 @@ def atom_counts(
 
 
 def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
-    """For every row the index of its atom, or the number of atoms if it is in none.
+    """The index of each row's atom, or the number of atoms if the row is in none.
 
-    Condition by condition a row goes from the atoms that it may be in to those that it still may
-    be in. All rows take the same steps.
+    Each condition narrows the atoms that a row may be in. All rows take the same steps.
     """
     codes = np.zeros(len(masks[0]), dtype=np.int16)
     begun: list[tuple[bool, ...]] = [()]
@@ -166,7 +165,7 @@ def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
 
 
 def tallies(groups: Array | None, places: Array, width: int, cells: int) -> list[Array]:
-    """For each cell how often each place below `width` is there."""
+    """For each cell the number of rows with each place below `width`."""
     flat = (0 if groups is None else groups.astype(np.int64)) * width + places.astype(np.int64)
     counts = np.bincount(flat, minlength=(cells + 1) * width)[: cells * width]
     return list(counts.reshape(cells, width))

@@ -17,16 +17,16 @@ from dpdb.vectors.vector import Array, Bools, Vector
 
 @dataclass(frozen=True, repr=False)
 class Steps:
-    """The values on all rows."""
+    """The values of all rows, in steps of a grid."""
 
     values: Array
     null: Bools | None
     filler: int | None = None
-    """What `values` are in every row that is NULL, where that is public."""
+    """The value in every row that is NULL; None if that is not public."""
 
 
 def on_grid(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
-    """The values of an argument as steps of a grid: as they are stored, or worked out."""
+    """The values of an argument as steps of a grid, as stored if the column has the same step."""
     if isinstance(argument, ColumnRef):
         column = frame.columns[argument.column.name]
         if isinstance(column, Numbers) and column.step == grid.step:
@@ -35,9 +35,9 @@ def on_grid(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
 
 
 def _stored(column: Numbers, grid: Grid) -> Steps:
-    """Stored steps, clamped to the grid, but where the column is clamped to no more already.
+    """Stored steps, clamped to the grid unless the column was clamped to bounds within it.
 
-    The grid is that of a release, whose noise is for values within it: no declaration is relied on.
+    The noise of a release is for values within its grid: no declaration is relied on.
     """
     filler = min(max(column.filler, grid.lower), grid.upper)
     if column.held is not None and grid.lower <= column.held[0] <= column.held[1] <= grid.upper:
@@ -50,7 +50,7 @@ def _stored(column: Numbers, grid: Grid) -> Steps:
 
 
 def _computed(argument: Expr, grid: Grid, frame: Frame, rows: int) -> Steps:
-    """An expression in whole steps of the grid, clamped to it, and where it is NULL."""
+    """The values of an expression in whole steps of the grid, clamped to it."""
     units = np.empty(rows, dtype=narrowest(grid.lower, grid.upper))
     null: Bools | None = None
     for block, part in parts(argument, frame, rows):

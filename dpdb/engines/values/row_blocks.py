@@ -1,7 +1,7 @@
 """Rows in blocks, and expressions worked out for a block of rows at a time.
 
-Every step of an expression makes a copy, and those should stay in the cache. What is in blocks,
-and how large they are, follows from the expression and the policy.
+Every step of an expression makes a copy, which should stay in the cache. The size of a block, and
+whether there are any, follows from the expression and the policy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpdb.vectors.vector import Bools
 BLOCK = 2**16
 """The rows of a block."""
 _SHORT = BLOCK // 64
-"""Values in a dictionary that may be worked through for every block."""
+"""The most values of a dictionary that may be worked through for every block."""
 
 
 def row_blocks(rows: int, size: int = BLOCK) -> Iterator[slice]:
@@ -36,7 +36,7 @@ def row_blocks(rows: int, size: int = BLOCK) -> Iterator[slice]:
 
 
 def mask(condition: Expr, frame: Frame, rows: int) -> Bools:
-    """Where a condition is true."""
+    """Whether a condition is true in each row."""
     if not _makes_doubles(condition):
         return np.broadcast_to(holds(condition, frame), rows)
     passed = np.empty(rows, dtype=np.bool_)
@@ -46,7 +46,7 @@ def mask(condition: Expr, frame: Frame, rows: int) -> Bools:
 
 
 def null_mask(argument: Expr, frame: Frame, rows: int) -> Bools | None:
-    """Where an expression is NULL; None where it never is."""
+    """Whether an expression is NULL in each row; None if it never is."""
     null: Bools | None = None
     for block, part in parts(argument, frame, rows):
         missing = evaluate(argument, part).null
@@ -60,27 +60,27 @@ def parts(expression: Expr, frame: Frame, rows: int) -> Iterator[tuple[slice, Fr
     """The blocks of rows, with the columns that the expression reads."""
     columns = columns_of(expression)
     read = Frame({name: frame.columns[name] for name in columns}, frame.slots)
-    # What is worked out for a whole dictionary should not be so for every block.
+    # An expression over a long dictionary is worked out once, and not for every block.
     long = any(map(_has_long_dictionary, columns.values()))
     for block in row_blocks(rows, max(rows, 1) if long else BLOCK):
         yield block, read.within(block)
 
 
 def _has_long_dictionary(column: Column) -> bool:
-    """Whether there may be many values to work through: how many a file holds is private."""
+    """Whether a column may have many values; the number of texts in a file is private."""
     if column.kind is Kind.TEXT and not public_dictionary(column):
         return True
     return len(column.values or ()) > _SHORT
 
 
 def _makes_doubles(condition: Expr) -> bool:
-    """Whether numbers are worked out for it, rather than compared as they are stored."""
+    """Whether a condition computes doubles, rather than comparing numbers as they are stored."""
     read = columns_of(condition).values()
     return any(column.step != 1 for column in read) or _works_out(condition)
 
 
 def _works_out(expression: Expr) -> bool:
-    """Whether an expression, or a part of it, is more than a condition on what is stored."""
+    """Whether an expression or a part of it is more than a condition on stored values."""
     if isinstance(expression, Arithmetic | Call | Case | Cast):
         return True
     return any(map(_works_out, children(expression)))

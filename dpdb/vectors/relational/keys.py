@@ -73,6 +73,15 @@ def sort_keys(vector: AnyVector, rows: int, ordering: Ordering | None = None) ->
     return [null != nulls_first, np.where(null, 0.0, values)]
 
 
+def sorted_groups(*keys: Array) -> tuple[Array, Array]:
+    """The rows in the order of their keys, the first key first, and each group's start in it.
+
+    Rows of one group are equal in all keys, and stay as they stand.
+    """
+    order = np.lexsort(keys[::-1])
+    return order, np.flatnonzero(changes((key[order] for key in keys), len(order)))
+
+
 def changes(keys: Iterable[Array], rows: int) -> Bools:
     """Whether each of `rows` rows is the first, or differs in a key from the one before.
 
