@@ -27,6 +27,7 @@ PAGES = (
     "shop",
     "sql",
     "policy",
+    "sources",
     "accuracy",
     "guarantees",
     "ledger",

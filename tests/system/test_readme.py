@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
-from dpdb.policy.reading.reader import read_policy
 from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TERMS
 from tests.support.masking import masked
 from tests.support.noiseless import Noiseless
@@ -21,7 +19,6 @@ MANUAL = "\n".join(manual.page(name) for name in manual.PAGES)
 BLOCKS = dict.fromkeys(
     re.findall(r"```console\n\$ (.*?)\n(.*?)```", f"{README}\n{MANUAL}", flags=re.DOTALL)
 )
-POLICIES = re.findall(r"```toml\n(.*?)```", manual.page("policy"), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize(("command", "expected"), BLOCKS, ids=[b[0][:50] for b in BLOCKS])
@@ -85,14 +82,6 @@ def test_masking_hides_only_noise() -> None:
 
 def test_there_are_commands() -> None:
     assert len(BLOCKS) >= 10
-
-
-def test_policy_is_one(tmp_path: Path) -> None:
-    (tmp_path / "people.toml").write_text(POLICIES[0], encoding="utf-8")
-    policy = read_policy(tmp_path / "people.toml")
-    assert [column.name for column in policy.tables[0].columns] == [
-        "age", "income", "zip", "born", "member", "name",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS, *TERMS])

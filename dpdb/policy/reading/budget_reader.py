@@ -22,7 +22,7 @@ from dpdb.policy.budget import (
 from dpdb.policy.reading.policy_text import PolicyText
 from dpdb.records import dataclass
 
-_KEYS = (
+KEYS = (
     "epsilon", "delta", "queries", "composition", "name", "ledger", "queries_in_all", "analysts",
     "anchor", "window", "acknowledge_renewal",
 )  # fmt: skip
@@ -40,7 +40,7 @@ class BudgetReader:
 
     def budget(self) -> Budget:
         """The budget, of each session or, where it has a name, of all."""
-        self.text.check_keys(self.section, _KEYS, ("budget",))
+        self.text.check_keys(self.section, KEYS, ("budget",))
         default = Budget()
         where = ("budget", "composition")
         return Budget(

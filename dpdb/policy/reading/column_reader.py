@@ -40,7 +40,7 @@ class ReferenceReader:
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
 
-_KEYS = ("type", "bounds", "values", "step", "nullable", "tight", "references", "length")
+KEYS = ("type", "bounds", "values", "step", "nullable", "tight", "references", "length")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ColumnReader:
         """The column `name` of the section that declares columns."""
         where = (*above, name)
         section = self.text.section(declared, name, above)
-        self.text.check_keys(section, _KEYS, where)
+        self.text.check_keys(section, KEYS, where)
         if section.get("type") not in list(Kind):
             raise self.text.error(f"type is one of {', '.join(Kind)}", (*where, "type"))
         column = Column(

@@ -24,6 +24,9 @@ from dpdb.policy.schemas.table_files import undeclared_tables
 from dpdb.policy.storage import is_pattern
 from dpdb.records import dataclass
 
+KEYS = ("neighbors", "noise", "sample_key", "timing", "unit")
+"""The keys of the section on privacy."""
+
 
 def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> Policy:
     """The policy with the bounds of `--bounds`, which make an undeclared column a number.
@@ -123,9 +126,7 @@ class PolicyReader:
     def policy(self, document: dict[str, Any]) -> Policy:
         self.text.check_keys(document, ("budget", "privacy", "tables"), ())
         privacy = self.text.section(document, "privacy", ())
-        self.text.check_keys(
-            privacy, ("neighbors", "noise", "sample_key", "timing", "unit"), ("privacy",)
-        )
+        self.text.check_keys(privacy, KEYS, ("privacy",))
         tables = self.text.section(document, "tables", ())
         if not tables:
             raise PolicyError(f"{self.text.path.name}: no [tables.NAME] section")

@@ -35,7 +35,7 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 _OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
 """The keys that a public table does not have."""
 
-_KEYS = (
+KEYS = (
     *("path", "table", "source", "engine"),
     *_OF_UNITS,
     *("public", "key", "at_most"),
@@ -75,7 +75,7 @@ class TableReader:
         """The table of a name in the section."""
         where = ("tables", name)
         section = self.text.section(self.tables, name, ("tables",))
-        self.text.check_keys(section, _KEYS, where)
+        self.text.check_keys(section, KEYS, where)
         path = self._path(section, name, where)
         declared = self.text.section(section, "columns", where)
         if not declared:

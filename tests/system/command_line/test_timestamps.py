@@ -63,7 +63,10 @@ def test_years_that_nothing_bounds_are_not_listed(run: Run, make: Make, kind: st
     asked = "SELECT YEAR(at), COUNT(*) FROM t {}GROUP BY YEAR(at)"
     ran = run(path, "-c", asked.format(""))
     assert (ran.code, ran.out) == (1, "")
-    assert f"WHERE at BETWEEN {kind.upper()} '…' AND {kind.upper()} '…'; or start with --delta" in ran.err
+    assert (
+        f"WHERE at BETWEEN {kind.upper()} '…' AND {kind.upper()} '…'; or start with --delta"
+        in ran.err
+    )
     bounded = asked.format("WHERE at BETWEEN '2023-01-01' AND '2024-12-31' ")
     ran = run(path, "--json", "-c", bounded)
     assert [year for year, _ in ran.rows] == [2023, 2024]
