@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import LedgerError, UsageError
-from dpdb.ledger.book import region_text
+from dpdb.ledger.book import plan_text
 from dpdb.ledger.book.book import Book
 from dpdb.ledger.book.entries import Charge
 from dpdb.ledger.book.state import State
@@ -92,7 +92,7 @@ class Spender:
         loss, spent = loss.shortened(), state.spent
         if state.decision.limits is not None and self.shown not in (None, NO_LOSS):
             queries = 1  # nothing is asked of the data, but it is of the analyst's own account
-        told, region = region_text.kept(region, self.policy.tables)
+        told, region = plan_text.kept_region(region, self.policy.tables)
         group = spent.group_for(region)
         after = spent.after(loss, region, queries, group)
         shown = None if self.shown is None else self.shown.shortened()

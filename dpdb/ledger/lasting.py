@@ -12,16 +12,18 @@ from dpdb.ledger.book.book import Book, Sealed
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.entries import Charge, Decision, Entry
 from dpdb.ledger.book.state import State, StateReader, decision_of, renew_where_over, totals_of
-from dpdb.ledger.kept import Kept, ReleaseStore, SealedRelease
 from dpdb.ledger.protocol import (
     QUERIES_IN_ALL,
     Balance,
+    Kept,
     Ledger,
     PinnedData,
     Price,
     QueryLimit,
     Receipt,
     Recorded,
+    ReleaseStore,
+    SealedRelease,
 )
 from dpdb.ledger.spending import price_between
 from dpdb.ledger.terms import check_session
@@ -31,16 +33,16 @@ from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.records import dataclass
 
 LONGEST_STATEMENT = 1000
-"""How many characters of a statement are recorded with its charge."""
+"""The most characters of a statement that are recorded with its charge."""
 LONGEST_HISTORY = 100
-"""How many charges of an analyst are shown: the last ones."""
+"""The most charges of an analyst that are shown: the last ones."""
 CLOCKS_DIFFER = 3600
 """By how many seconds a clock may be behind the last entry, as clocks are set right at times."""
 
 
 @dataclass
 class _Session:
-    """What the statements of one session share."""
+    """The state that the statements of one session share."""
 
     reader: StateReader
     version: int
@@ -49,7 +51,7 @@ class _Session:
     allowed: Decision | None = None
     """The decision whose terms were last found to allow the session: they need no second look."""
     queries: int = 0
-    """How many queries it has asked."""
+    """The number of queries of the session so far."""
     lock: Lock = field(default_factory=Lock)
 
 
@@ -104,7 +106,7 @@ class LastingLedger(Ledger, ReleaseStore):
 
     @property
     def balance(self) -> Balance:
-        """What is left for the analyst in this session: nothing, where more is spent already."""
+        """The balance of the analyst in this session, with no negative amounts left."""
         with self._session.lock:
             return self._spender.balance(self._account(self._last()))
 
@@ -197,7 +199,7 @@ class LastingLedger(Ledger, ReleaseStore):
         return self.book.last()
 
     def _read(self, last: Sealed) -> State:
-        """What the book says; raises LedgerError where its terms refuse this session."""
+        """The state of the book; raises LedgerError where its terms refuse this session."""
         state = self._session.reader.read(last)
         decision, limits = state.decision, state.decision.limits
         if decision is self._session.allowed:

@@ -1,7 +1,8 @@
-"""What a ledger must do: price a statement, charge for it, and tell what is left of a budget."""
+"""The protocol of a ledger: prices, charges, balances, and releases that are kept."""
 
 from __future__ import annotations
 
+import hmac
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import field
@@ -9,7 +10,6 @@ from fractions import Fraction
 from typing import Protocol
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.kept import ReleaseStore
 from dpdb.plan.relations.regions import Region
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.accountants import BudgetShare, accountant
@@ -19,7 +19,7 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True)
 class Price:
-    """What a statement costs: by how much the session's loss grows."""
+    """The price of a statement: the growth of the session's loss."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -41,7 +41,7 @@ FREE = Price()
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a ledger has charged for: a loss on the rows of a region, and its price.
+    """A charge that a ledger has taken: a loss on the rows of a region, and its price.
 
     The price may be less than the loss, even nothing: losses on rows that exclude each other
     compose in parallel. So it is the loss that tells what may be released.
@@ -72,7 +72,7 @@ class Balance:
     delta_left: Fraction
     queries_left: int
     sums: ComposedLoss = NO_LOSS
-    """What the composition theorems need to know of the statements so far."""
+    """The sums of losses so far that the composition theorems need."""
     own: Balance | None = None
     """The account of an analyst with a limit, whose budget and sums these are.
 
@@ -82,7 +82,7 @@ class Balance:
 
     @classmethod
     def after(cls, budget: Budget, sums: ComposedLoss = NO_LOSS, queries: int = 0) -> Balance:
-        """What is left after so many queries with this loss together; by default, all."""
+        """The balance after `queries` queries with the total loss `sums`."""
         keeper = accountant(budget)
         return cls(
             budget,
@@ -111,7 +111,7 @@ class Balance:
 
     @property
     def shares(self) -> tuple[BudgetShare, ...]:
-        """What a query gets that asks for nothing special, by each theorem."""
+        """The shares of a query that asks for nothing special, by each theorem."""
         return accountant(self.budget).shares
 
     def shares_within(self, epsilon: Fraction | None) -> tuple[BudgetShare, ...]:
@@ -132,7 +132,7 @@ class Balance:
         return min(self.shares, key=lambda share: (self.strain(share.loss), share.variance))
 
     def strain(self, loss: ComposedLoss) -> Fraction:
-        """How many even parts of what is left a loss would take; 1 if it takes no more than one.
+        """The number of even parts of the remaining budget that a loss would take, at least 1.
 
         There is an even part for each query that is left.
         """
@@ -248,7 +248,7 @@ class Ledger(Protocol):
 
     @abstractmethod
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
-        """What `charge` would take for the same arguments, whether it is covered or not.
+        """The price that `charge` takes for the same arguments, whether it is covered or not.
 
         It changes nothing.
         """
@@ -262,4 +262,56 @@ class Ledger(Protocol):
         Raises BudgetExceeded where the budget does not cover it, and then takes nothing.
         There are no refunds. What was charged must be recorded before this returns, as rows are
         looked at next.
+        """
+
+
+_PURPOSE = b"a release that is kept"
+"""Sets these seals apart from the digests of data, which have the same key."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A release for a statement, as `text`, under its scope, with the analyst who was shown it."""
+
+    scope: str
+    who: str
+    text: str
+
+    def seal(self, key: bytes) -> bytes:
+        """The message authentication code of all of it."""
+        message = repr((self.scope, self.who, self.text)).encode()
+        own = hmac.digest(key, _PURPOSE, "sha256")
+        return hmac.digest(own, message, "sha256")
+
+
+@dataclass(frozen=True)
+class SealedRelease:
+    """A release with its number in the ledger and its seal."""
+
+    number: int
+    kept: Kept
+    seal: bytes
+
+    def is_genuine(self, key: bytes) -> bool:
+        """Whether the seal was made with this key for these values."""
+        return self.kept.seal(key) == self.seal
+
+
+class ReleaseStore(Protocol):
+    """Keeps what was released of one version of the data."""
+
+    @property
+    @abstractmethod
+    def asker(self) -> str:
+        """To whom releases are shown."""
+
+    @abstractmethod
+    def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
+        """The releases under a scope, to whomever, with larger numbers than `after`."""
+
+    @abstractmethod
+    def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
+        """Keep what is about to be shown to the asker, and give its number; it is recorded then.
+
+        None, and nothing is kept, where there are releases with larger numbers than `after`.
         """

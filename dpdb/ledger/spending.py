@@ -1,4 +1,4 @@
-"""Spending by segments of the data, which compose in parallel.
+"""Spending by segments of the data, which compose in parallel; and the ledger of one session.
 
 Two regions with a value in common for every column that both limit do not exclude each other. The
 sample of a region is chosen so that many have the same: a filter such as `x >= 5` lets the upper
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
+from threading import Lock
 
 from dpdb.errors import BudgetExceeded
-from dpdb.ledger.protocol import Balance, Price
+from dpdb.ledger.protocol import Balance, Ledger, Price, Receipt
 from dpdb.plan.relations.regions import ColumnLimit, Point, Region
 from dpdb.plan.relations.relations import Source
-from dpdb.policy.budget import Neighbors
+from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import accountant
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss, largest, parallel
@@ -67,12 +68,12 @@ def refusing(samples: Samples, region: Region) -> set[int]:
 
 
 MAX_APART = 1000
-"""How many statements are compared with the next, to see whether their filters exclude it.
+"""The most statements that are compared with the next: do their filters exclude it?
 
 Those after them pay in full.
 """
 MAX_TURNS = 20_000
-"""How many ends of intervals are compared: a list of values has two for each value."""
+"""The most ends of intervals that are compared: a list of values has two for each value."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Spent:
 
     neighbors: Neighbors
     sums: ComposedLoss = NO_LOSS
-    """What the composition theorems need to know of the statements."""
+    """The sums of losses that the composition theorems need."""
     queries: int = 0
     groups: tuple[_Group, ...] = ()
     joined: Mapping[object, int] = field(default_factory=dict)
@@ -125,7 +126,7 @@ class Spent:
     def after(
         self, loss: ComposedLoss, region: Region | None, queries: int, group: int | None
     ) -> Spent:
-        """What will have been spent after a statement that joins a group, if any.
+        """The spending after a statement that joins a group, if any.
 
         Losses in a group compose in parallel; groups, and statements without one, add up.
         """
@@ -148,7 +149,7 @@ class Spent:
         )
 
     def with_grouped(self, charges: Iterable[tuple[ComposedLoss, Region, int]]) -> Spent:
-        """What is spent, with statements that its sums already count added to their groups.
+        """This spending, with statements that its sums already count added to their groups.
 
         Each has its loss, its region and the index of its group; they are in the order in which
         they were asked. The groups are those that `after` makes of them one by one.
@@ -178,7 +179,7 @@ class Spent:
         return self.regions >= MAX_APART or self.turns + region.turns > MAX_TURNS
 
     def _of(self, group: _Group) -> ComposedLoss:
-        """What a group reveals."""
+        """The loss of a whole group."""
         return parallel(group.losses, self._rows)
 
     @property
@@ -188,7 +189,7 @@ class Spent:
 
 
 def price_between(before: Balance, after: Balance) -> Price:
-    """What was paid between two balances of one budget."""
+    """The price paid between two balances of one budget."""
     return Price(
         before.epsilon_left - after.epsilon_left,
         before.delta_left - after.delta_left,
@@ -197,7 +198,7 @@ def price_between(before: Balance, after: Balance) -> Price:
 
 
 def covered_price(before: Balance, after: Balance, told: Price | None = None) -> Price:
-    """What was paid between two balances; raises BudgetExceeded where the budget has too little.
+    """The price between two balances; raises BudgetExceeded where the budget has too little.
 
     The error says by how much, where another price is `told` to the asker by how much of that.
     """
@@ -225,3 +226,51 @@ def covered_price(before: Balance, after: Balance, told: Price | None = None) ->
         f"not enough {name}: {decimal(asked)} requested, {decimal(left)} left{short}",
         hint=f"ask for less with {way}, or repeat an answered query: that is free",
     )
+
+
+@dataclass
+class MemoryLedger(Ledger):
+    """The budget of one session; both limits hold, whatever is asked."""
+
+    budget: Budget
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    _spent: Spent = field(init=False, repr=False)
+    _left: Balance = field(init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._spent = Spent(self.neighbors)
+        self._left = self._balance(self._spent)
+
+    @property
+    def balance(self) -> Balance:
+        """The budget, and the amounts that are left of it."""
+        return self._left
+
+    def rehearsal(self) -> MemoryLedger:
+        """A ledger that has spent as much."""
+        rehearsal = MemoryLedger(self.budget, self.neighbors)
+        with self._lock:
+            rehearsal._spent, rehearsal._left = self._spent, self._left
+        return rehearsal
+
+    def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
+        """The price of a statement that adds `loss` for rows of `region`."""
+        with self._lock:
+            return price_between(self.balance, self._balance(self._after(loss, region, queries)))
+
+    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
+        """Take what that costs: all of it or, raising BudgetExceeded, nothing."""
+        with self._lock:
+            after = self._after(loss, region, queries)
+            left = self._balance(after)
+            price = covered_price(self.balance, left)
+            self._spent, self._left = after, left
+        return Receipt(loss, region, price)
+
+    def _after(self, loss: ComposedLoss, region: Region | None, queries: int) -> Spent:
+        """The spending after a statement."""
+        return self._spent.after(loss, region, queries, self._spent.group_for(region))
+
+    def _balance(self, spent: Spent) -> Balance:
+        return Balance.after(self.budget, spent.sums, spent.queries)

@@ -30,11 +30,11 @@ from dpdb.policy.csv.csv_format import CsvFormat
 TermTexts = Mapping[str, Any]
 """A policy in the types of JSON; numbers that are no whole ones are fractions in a text."""
 _LIMITS = ("epsilon", "delta", "queries")
-"""What a session may have less of."""
+"""The terms of which a session may have less."""
 
 
 def described(policy: Policy) -> TermTexts:
-    """What the policy says, but for the places of files."""
+    """The policy as terms, without the places of files."""
     budget, lasting = policy.budget, policy.lasting
     return {
         "name": None if lasting is None else lasting.name,
@@ -115,7 +115,7 @@ def check_session(terms: TermTexts, policy: Policy) -> None:
 
 
 def _described_table(table: Table) -> TermTexts:
-    """What is declared of a table; what older ledgers do not know is None where nothing is."""
+    """The declaration of a table; keys that older ledgers lack are None if not declared."""
     return {
         "unit": table.unit,
         "rows_per_unit": table.rows_per_unit,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.errors import Unsupported, UsageError
-from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.logical.query import Query
 from dpdb.plan.relations.relations import Facts

@@ -11,7 +11,7 @@ import pytest
 
 from dpdb.errors import BudgetExceeded, InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
-from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.anchor import Anchor
+from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.custodian import open_budget
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.privacy.accounting.composition import ComposedLoss

@@ -16,7 +16,7 @@ import pytest
 
 from dpdb.errors import BudgetExceeded, InternalError, LedgerError
 from dpdb.ledger import custodian, lasting
-from dpdb.ledger.book import database, region_text
+from dpdb.ledger.book import database, plan_text
 from dpdb.ledger.book.book import Book
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -63,7 +63,7 @@ def test_what_would_not_read_as_it_is_written_is_not_written(
     ledger = opened(folder)
     with monkeypatch.context() as broken:
         told = {"table": "t", "limits": {"x": (False, [3, 4], False)}}
-        broken.setattr(region_text, "kept", lambda region, _: (told, region))
+        broken.setattr(plan_text, "kept_region", lambda region, _: (told, region))
         with pytest.raises(InternalError, match="would not read as it was written"):
             ledger.charge(LOSS, at(3))
     assert [sealed.entry.number for sealed in verify(ledger.book)] == [0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.plan.expressions.expressions import ColumnRef, Compare, Literal
 from dpdb.plan.relations.regions import Region, region
 from dpdb.policy.budget import Budget

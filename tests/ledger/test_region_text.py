@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.ledger.book import region_text
+from dpdb.ledger.book import plan_text
 from dpdb.plan.relations.regions import ColumnLimit, Region, Span, region
 from dpdb.policy.catalog import Column, Kind
 from tests.support.plans import PRIVATE, query
@@ -35,9 +35,9 @@ CONDITIONS = [
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_filter_is_read_as_it_was_written(condition: str) -> None:
     where = region(TABLE, query(f"COUNT(*) FROM t WHERE {condition}").where)
-    told = region_text.written(where, PRIVATE.tables)
+    told = plan_text.region_text(where, PRIVATE.tables)
     assert told is not None
-    again = region_text.read(json.loads(json.dumps(told)), PRIVATE.tables)
+    again = plan_text.read_region(json.loads(json.dumps(told)), PRIVATE.tables)
     assert again == where
     assert again.key == where.key
     assert again.turns == where.turns
@@ -45,8 +45,8 @@ def test_a_filter_is_read_as_it_was_written(condition: str) -> None:
 
 
 def test_all_rows_and_other_tables_are_not_written() -> None:
-    assert region_text.written(None, PRIVATE.tables) is None
-    assert region_text.written(region(TABLE, None), ()) is None
+    assert plan_text.region_text(None, PRIVATE.tables) is None
+    assert plan_text.region_text(region(TABLE, None), ()) is None
 
 
 def test_limits_on_columns_that_a_table_lacks_are_left_out() -> None:
@@ -55,10 +55,10 @@ def test_limits_on_columns_that_a_table_lacks_are_left_out() -> None:
     other = replace(age, upper=Fraction(1))
     for column in (Column("made up", Kind.INTEGER), other):
         limits = {column.name: ColumnLimit(column, Span(below=True, turns=(3,)))}
-        told, found = region_text.kept(Region(TABLE, limits), PRIVATE.tables)
+        told, found = plan_text.kept_region(Region(TABLE, limits), PRIVATE.tables)
         assert told == {"table": TABLE.name, "limits": {}}
         assert found == Region(TABLE, {})
     for broken in ({}, {"table": "none", "limits": {}}, {"table": TABLE.name, "limits": {"age": 1}},
                    {"table": TABLE.name, "limits": {"made up": [False, [1, 2], False]}}):  # fmt: skip
-        with pytest.raises(region_text.UnreadableRegionError):
-            region_text.read(broken, PRIVATE.tables)
+        with pytest.raises(plan_text.UnreadableRegionError):
+            plan_text.read_region(broken, PRIVATE.tables)

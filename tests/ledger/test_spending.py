@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdb.ledger.book import region_text
+from dpdb.ledger.book import plan_text
 from dpdb.ledger.book.entries import Charge, Entry, Totals
 from dpdb.ledger.spending import Spent
 from dpdb.plan.relations.regions import Region, region
@@ -62,9 +62,9 @@ def test_groups_are_found_again(
     for loss, rows in every:
         group = spent.group_for(rows)
         spent = spent.after(loss, rows, 1, group)
-        told = region_text.written(rows, (TABLE,))
+        told = plan_text.region_text(rows, (TABLE,))
         if told is not None and group is not None:
-            grouped.append((loss, region_text.read(told, (TABLE,)), group))
+            grouped.append((loss, plan_text.read_region(told, (TABLE,)), group))
     again = Spent(relation).with_grouped(grouped[:read]).with_grouped(grouped[read:])
     assert replace(again, sums=spent.sums, queries=spent.queries) == spent
 
@@ -74,7 +74,7 @@ def test_groups_are_found_again(
 def test_entries_are_read_as_they_were_written(
     loss: ComposedLoss, region: Region | None, who: str, statement: str
 ) -> None:
-    told = region_text.written(region, (TABLE,))
+    told = plan_text.region_text(region, (TABLE,))
     charge = Charge(statement, loss, 1, told, 3, loss)
     entry = Entry(7, 1, who, charge, Totals(loss, 2, 1, 2), 0, {who: 7}, None)
     assert Entry.read(7, entry.text) == entry

@@ -13,8 +13,8 @@ import pytest
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine, Exact, KeyCounts
 from dpdb.errors import BudgetExceeded, InternalError
-from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Receipt
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import NO_OPTIONS, Options
 from dpdb.plan.physical.plan import Plan, Release

@@ -26,9 +26,9 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.anchor import Anchor
 from dpdb.ledger.book.book import Book
 from dpdb.ledger.book.corrections import open_book
+from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.book.entries import Charge
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session import budget_overview

@@ -49,7 +49,7 @@ BUDGETS = (
         "fresh noise for nothing",
         "averaging",
         [Change("session.session:Session._select", "repeat=True)\n        ledger = self._ledger.recording(text)\n",
-                "repeat=True)\n        from dpdb.ledger.memory import MemoryLedger\n"
+                "repeat=True)\n        from dpdb.ledger.spending import MemoryLedger\n"
                 "        ledger = MemoryLedger(self.policy.budget)\n")],
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
     ),
@@ -114,9 +114,9 @@ BUDGETS = (
     Mutant(
         "threads look at the balance, and then each takes its price",
         "another session",
-        [Change("ledger.memory:MemoryLedger.charge", "with self._lock:",
+        [Change("ledger.spending:MemoryLedger.charge", "with self._lock:",
                 "import time\n        if True:"),
-         Change("ledger.memory:MemoryLedger.charge", "            self._spent, self._left =",
+         Change("ledger.spending:MemoryLedger.charge", "            self._spent, self._left =",
                 "            time.sleep(0.001)\n            self._spent, self._left =")],
         "system/test_charges_at_once.py::test_two_charges_at_once_never_overspend",
     ),

@@ -12,8 +12,7 @@ from typing import Any
 
 from dpdb.ledger.book.book import Book, Sealed
 from dpdb.ledger.book.corrections import open_book
-from dpdb.ledger.book.verification import verified
-from dpdb.ledger.custodian import open_budget
+from dpdb.ledger.custodian import open_budget, verified
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.plan.expressions.expressions import ColumnRef, Literal, compare
 from dpdb.plan.relations.regions import Region, region

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dpdb.errors import BudgetExceeded
-from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Price
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.policy.budget import Budget
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure

@@ -67,7 +67,7 @@ MUTANTS: list[Mutant] = [
     # plan imports policy, which imports errors
     ("errors.py", "import numpy", {PLANS}),
     ("policy/numbers.py", "import pandas.api", {PLANS, AFTER}),
-    ("ledger/memory.py", "if False: import numpy", {PLANS}),
+    ("ledger/spending.py", "if False: import numpy", {PLANS}),
     (
         "privacy/mechanisms/laplace.py",
         "import dpdb.privacy.noise.protocols",
@@ -98,7 +98,7 @@ MUTANTS: list[Mutant] = [
     ("lab/attacks/linkage.py", "import pandas", {ATTACKS}),
     ("lab/classroom/player.py", "import dpdb.session.session", {STUDENTS}),
     ("lab/classroom/student_file.py", "import dpdb.privacy.noise.sources", {STUDENTS}),
-    ("ledger/protocol.py", "def late(): import dpdb.ledger.memory", {LEDGER, CIRCLES}),
+    ("ledger/protocol.py", "def late(): import dpdb.ledger.spending", {LEDGER, CIRCLES}),
     ("privacy/noise/protocols.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
     ("lab/attack.py", "import dpdb.lab.attacks.averaging", {CIRCLES}),
 ]

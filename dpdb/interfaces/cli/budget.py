@@ -12,9 +12,8 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.ledger.book.anchor import Anchor
-from dpdb.ledger.book.verification import verified
-from dpdb.ledger.custodian import book_of
+from dpdb.ledger.book.database import Anchor
+from dpdb.ledger.custodian import book_of, verified
 from dpdb.policy.budget import is_name, valid_epsilon
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal, exact_number

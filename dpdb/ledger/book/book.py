@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpdb.errors import InternalError, LedgerError
-from dpdb.ledger.book.anchor import Anchor
 from dpdb.ledger.book.database import (
+    Anchor,
     check_file,
     check_folder,
     connected,
@@ -27,7 +27,7 @@ from dpdb.ledger.book.database import (
     note_format,
 )
 from dpdb.ledger.book.entries import NO_SEAL, Entry, seal
-from dpdb.ledger.kept import Kept, SealedRelease
+from dpdb.ledger.protocol import Kept, SealedRelease
 from dpdb.policy.budget import LastingBudget
 from dpdb.records import dataclass
 
@@ -40,7 +40,7 @@ _REASONS = {
     "SQLITE_PERM": "it cannot be read",
     "SQLITE_AUTH": "it cannot be read",
 }
-"""What an error of SQLite means, by the beginning of its name; any other is damage."""
+"""The meanings of SQLite's errors, by the beginnings of their names; any other is damage."""
 
 
 @dataclass(frozen=True)

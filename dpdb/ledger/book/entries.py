@@ -13,7 +13,7 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
-from dpdb.ledger.book.region_text import RegionText
+from dpdb.ledger.book.plan_text import RegionText
 from dpdb.ledger.terms import TermTexts
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.records import dataclass
@@ -21,7 +21,7 @@ from dpdb.records import dataclass
 CHARGES = "charge", "corrected"
 """The names of entries with a charge."""
 NO_SEAL = bytes(32)
-"""What stands for the seal before the first entry."""
+"""The seal before that of the first entry."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Charge:
     group: int | None
     """The group of statements about other rows that it joined; None where it joined none."""
     own: ComposedLoss
-    """What the analyst's own statements add up to, in full, this one included."""
+    """The full loss of the analyst's own statements, this one included."""
     shown: ComposedLoss | None = None
-    """What it showed the analyst, where that is not the loss: others can have paid for a part."""
+    """The loss shown to the analyst, if it is not `loss`: others can have paid for a part."""
     corrected: bool = False
     """Whether it is for what was released before, and charged too little for."""
 
@@ -49,7 +49,7 @@ class Charge:
 
     @property
     def own_part(self) -> ComposedLoss:
-        """What the analyst's own account pays."""
+        """The loss that the analyst's own account pays."""
         return self.loss if self.shown is None else self.shown
 
 
@@ -75,7 +75,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Totals:
-    """What has been spent after an entry."""
+    """The sums of all that has been spent after an entry."""
 
     loss: ComposedLoss = NO_LOSS
     queries: int = 0
@@ -85,7 +85,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry, but for its seal."""
+    """An entry, but for its seal."""
 
     number: int
     time: int

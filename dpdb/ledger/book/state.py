@@ -14,10 +14,10 @@ from dataclasses import field, replace
 from fractions import Fraction
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book import region_text
+from dpdb.ledger.book import plan_text
 from dpdb.ledger.book.book import Book, Sealed
 from dpdb.ledger.book.entries import Charge, Decision, Entry, Totals
-from dpdb.ledger.book.region_text import RegionText
+from dpdb.ledger.book.plan_text import RegionText
 from dpdb.ledger.spending import Spent
 from dpdb.ledger.terms import TermTexts, budget_in, neighbors_in
 from dpdb.plan.relations.regions import Region
@@ -29,7 +29,7 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True)
 class State:
-    """What a book says after its last entry."""
+    """The decision that holds and all that is spent, as of a book's last entry."""
 
     head: Sealed
     decision: Decision
@@ -110,8 +110,8 @@ class StateReader:
 def region_in(book: Book, number: int, told: RegionText, tables: Sequence[Table]) -> Region:
     """The region of the entry `number`; raises LedgerError, which names it, where it has none."""
     try:
-        return region_text.read(told, tables)
-    except region_text.UnreadableRegionError:
+        return plan_text.read_region(told, tables)
+    except plan_text.UnreadableRegionError:
         raise LedgerError(
             f"entry {number} of {book.path} has a filter that cannot be read",
             hint="a version of dpdb that wrote it can read it; a backup can take its place",
@@ -132,7 +132,7 @@ def _is_same_budget(before: Decision, decision: Decision) -> bool:
 
 
 def totals_of(spent: Spent) -> Totals:
-    """What an entry says of what has been spent."""
+    """The totals that an entry has of all that was spent."""
     return Totals(spent.sums, spent.queries, spent.regions, spent.turns)
 
 
@@ -141,7 +141,7 @@ def _wrong(book: Book) -> LedgerError:
 
 
 RENEW = "renew"
-"""What the entry of a renewal is called."""
+"""The action of a renewal's entry."""
 _DAY = 86_400
 
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dpdb.answers.estimates import Draws
-    from dpdb.ledger.kept import ReleaseStore
-    from dpdb.ledger.protocol import Balance
+    from dpdb.ledger.protocol import Balance, ReleaseStore
     from dpdb.plan.logical.query import Query
     from dpdb.plan.physical.lowering import RowCount
     from dpdb.plan.physical.plan import Plan, ReleasedGroup

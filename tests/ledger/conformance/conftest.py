@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.ledger.memory import MemoryLedger
 from dpdb.ledger.protocol import Ledger
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.policy.budget import Budget, Neighbors
 from tests.support.lasting import folder_in_memory, opened
 from tests.support.plain_ledger import PlainLedger

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import BudgetExceeded
-from dpdb.ledger.memory import MemoryLedger
+from dpdb.ledger.spending import MemoryLedger
 from dpdb.policy.budget import Budget, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare, Concentrated, accountant
 from dpdb.privacy.accounting.composition import (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.ledger.book import region_text
-from dpdb.ledger.book.region_text import RegionText
+from dpdb.ledger.book import plan_text
+from dpdb.ledger.book.plan_text import RegionText
 from dpdb.plan.relations.regions import Region
 from dpdb.policy.catalog import Table
 from tests.support.command_line import Make, Run
@@ -183,7 +183,7 @@ def test_no_statement_locks_others_out(
     assert run("budget", "open", shop).code == 0
     with monkeypatch.context() as before:
         if earlier:
-            before.setattr(region_text, "kept", with_all_columns)
+            before.setattr(plan_text, "kept_region", with_all_columns)
         for text in MADE_UP:
             asked = run(shop, "--json", "-c", f"SELECT COUNT(*) FROM t WHERE a = 7; {text}")
             assert asked.code == 0 or earlier
@@ -200,7 +200,7 @@ def test_a_filter_that_cannot_be_read_is_named(
     """A limit on a column that the table lacks can exclude others in a way that nobody knows."""
     unknown = {"table": "t", "limits": {"z": [True, [3], False]}}
     with monkeypatch.context() as before:
-        before.setattr(region_text, "kept", lambda region, _: (unknown, region))
+        before.setattr(plan_text, "kept_region", lambda region, _: (unknown, region))
         assert run(shop, "-c", f"{COUNT} WHERE a > 3").code == 0
     for words in ([shop, "-c", COUNT], ["budget", "verify", shop]):
         refused = run(*words)
