@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Answer(AnswerRecord):
-    """What a statement gives back: its columns, rows and intervals as plain values, and its cost.
+    """The answer to a statement: columns, rows and intervals as plain values, and the cost.
 
     `repr(answer)` is the table that the command line prints, and a notebook shows the same as HTML.
-    Neither shows anything else that the answer knows.
+    Neither shows any other field of the answer.
     """
 
     def to_pandas(self) -> pd.DataFrame:
@@ -33,7 +33,7 @@ class Answer(AnswerRecord):
         return as_table(self)
 
     def _repr_html_(self) -> str:
-        """What IPython shows in a notebook."""
+        """The HTML that IPython shows in a notebook."""
         from dpdb.answers.formats.notebooks import as_html  # noqa: PLC0415 (jinja2)
 
         return as_html(self)

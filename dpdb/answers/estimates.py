@@ -21,14 +21,12 @@ from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, array, constant, numbers
 
 Draws = Sequence[Array]
-"""For each release its noisy values: whole numbers of grid steps.
-
-There is one for each cell, and for a vector one for each cell and part.
+"""draws[release][cell], or for a vector draws[release][cell, part]: whole numbers of grid steps.
 """
 SlotVectors = Mapping[Slot, AnyVector]
-"""For each aggregate or subquery its values, one for each cell."""
+"""The values of each aggregate or subquery, one for each cell."""
 _EXACT = 2**53
-"""Whole numbers up to this are doubles."""
+"""Whole numbers up to 2^53 are doubles."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +58,7 @@ def scalar(plan: Plan, points: SlotVectors, subqueries: SlotVectors) -> AnyVecto
 def regrouped(how: Regrouping, draws: Draws) -> tuple[Array, ...]:
     """The noisy values of kept releases in other cells, for each release.
 
-    Those that are added up are whole numbers of any size, as many of them may be large.
+    Sums of cells are whole numbers of any size, as many cells may be large.
     """
     taken = tuple(slice(None) if place is None else place for place in how.fixed)
     left = [place for place, fixed in enumerate(how.fixed) if fixed is None]
@@ -149,9 +147,9 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
 
 
 def rungs_after(stops: Array, release: Release, steps: int) -> Array:
-    """The rungs of a walk so many steps after the ones where it stopped, or the last one.
+    """The rungs that are `steps` after those where walks stopped, or the last rung.
 
-    One step after the stop is the estimate, as a walk stops while a few rows are left.
+    The estimate is one step after the stop, as a walk stops while a few rows are left.
     """
     assert isinstance(release.statistic, Ranks)
     rungs = np.array(release.statistic.rungs, dtype=np.float64)
@@ -181,7 +179,7 @@ def number(estimate: Estimate, draws: Draws) -> Array:
 
 
 def at_least_one(rows: Array) -> Array:
-    """Numbers of rows to divide by, of which noise may have made less than one."""
+    """Numbers of rows to divide by, raised to one if noise made them less."""
     return np.asarray(np.maximum(rows, 1.0))
 
 
@@ -209,7 +207,7 @@ def _variance(estimate: Estimate, draws: Draws) -> Array:
 
 
 def deviation(variance: Array, estimate: Estimate) -> Array:
-    """A variance in squared steps, as it is asked for: in the column's unit, or its root."""
+    """A variance or a standard deviation in the column's unit, from a variance in squared steps."""
     result = variance * float(grid_step(estimate)) ** 2
     if estimate.aggregate.function in DEVIATIONS:
         result = np.sqrt(result)

@@ -1,4 +1,4 @@
-"""What a statement gives back, as plain values: what every format shows a part of."""
+"""The answer to a statement as plain values, of which every format shows a part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 class Detail(Generic[T]):
     """A detail of an answer, which is worked out when it is first asked for.
 
-    A copy for another process has its value, and nothing of what it is worked out from.
+    A copy for another process has the value alone, and not the inputs of `find`.
     """
 
     def __init__(self, find: Callable[[], T]):
@@ -40,12 +40,12 @@ class Detail(Generic[T]):
 
     @classmethod
     def of(cls, value: T) -> Detail[T]:
-        """The detail with a value that is known already."""
+        """The detail with a known value."""
         return cls(lambda: value)
 
     @cached_property
     def value(self) -> T:
-        """What it comes to; raises DpdbError, as a statement does."""
+        """The value, found at the first call; raises DpdbError, as a statement does."""
         try:
             return self._find()
         except Exception as error:
@@ -62,7 +62,7 @@ class Detail(Generic[T]):
 
 
 class CellAccuracy(NamedTuple):
-    """How accurate the cells of a column are."""
+    """The accuracy of a column's cells."""
 
     ends: tuple[tuple[Cell, ...], tuple[Cell, ...]]
     """The lower and the upper ends of their 95 % intervals."""
@@ -74,14 +74,14 @@ class CellAccuracy(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class CellColumn:
-    """One column of an answer: its cells, from the first row to the last."""
+    """A column of an answer: its cells, from the first row to the last."""
 
     cells: tuple[Cell, ...]
     accuracy_detail: Detail[CellAccuracy | None] = Detail.of(None)
 
     @property
     def accuracy(self) -> CellAccuracy | None:
-        """How accurate the cells are; None without intervals."""
+        """The accuracy of the cells; None without intervals."""
         return self.accuracy_detail.value
 
     @property
@@ -106,7 +106,7 @@ class Origin(Enum):
     """Where the cells of a column come from, which the query and the policy decide."""
 
     KEY = auto()
-    """What has no interval of its own: a key, a constant, the end of an interval."""
+    """Cells without an interval: a key, a constant, the end of an interval."""
     EXACT = auto()
     """Aggregates without noise, such as a public number of rows."""
     NOISY = auto()
@@ -115,7 +115,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class ReleaseReport:
-    """One part of a release as it is reported; its numbers are in the column's unit."""
+    """The report of a part of a release; its numbers are in the column's unit."""
 
     column: str
     aggregate: str
@@ -135,7 +135,7 @@ class ReleaseReport:
     recalled: bool = False
     """Whether it was drawn for an earlier statement, which paid for it."""
     source: str | None = None
-    """What of earlier answers it follows from, if it was not drawn as it is."""
+    """The earlier releases that it was computed from, in words; None if it was drawn."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def column_row(table: Table, column: Column) -> tuple[Cell, ...]:
 
 
 def named_by(table: Table, column: Column) -> tuple[str, ...]:
-    """What the values of the column name: the unit, the rows of its table, or those of another."""
+    """The things that the values of a column name: the unit, rows of its table, or of another."""
     facts = {
         "unit": column.name == table.unit and table.chain is None,
         "key": table.key == (column.name,),
@@ -88,13 +88,13 @@ def suggested(estimate: Estimate, plan: Plan, draws: Draws) -> Bounds | None:
 
 
 def as_text(bounds: Bounds) -> str:
-    """The bounds as a policy has them."""
+    """The bounds as they are written in a policy."""
     low, high = (plain_value(bound, Kind.NUMBER) for bound in bounds)
     return f"[{low}, {high}]"
 
 
 def bounds_notes(plan: Plan, draws: Draws) -> tuple[str, ...]:
-    """For each column whose bounds were asked for, how to use what was found."""
+    """Notes on using the suggested bounds, for each column."""
     return tuple(
         note
         for estimate in plan.estimates
@@ -104,7 +104,7 @@ def bounds_notes(plan: Plan, draws: Draws) -> tuple[str, ...]:
 
 
 def bin_notes(plan: Plan) -> tuple[str, ...]:
-    """From how many values on a bin is found, which the plan alone says."""
+    """Notes on the number of values from which on a bin is found; the plan alone decides it."""
     least = [
         threshold(release.mechanism, release.size)
         for release in plan.releases

@@ -9,9 +9,8 @@ from dpdb.plan.expressions.expressions import FUNCTIONS, Call, Literal
 from dpdb.plan.expressions.text_functions import TEXT_CHANGES, text_change
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.functions import MEANINGS
+from dpdb.vectors.functions import MEANINGS, TEXT_CALLS
 from dpdb.vectors.real_functions import real_call
-from dpdb.vectors.text_functions import TEXT_CALLS
 from dpdb.vectors.vector import TextVector, Vector
 
 NUMBER, TEXT = Literal(1, Kind.INTEGER), Literal("a", Kind.TEXT)

@@ -10,8 +10,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.noise_facts import noise_facts
-from dpdb.answers.formats.part_formulas import accuracies, formulas
+from dpdb.answers.formats.noise_facts import accuracies, formulas, noise_facts
 from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.formats.sheet import figure
 from dpdb.answers.notes.release_reports import EXACT, LOCAL, atom_sums
@@ -43,7 +42,7 @@ NAMES = {
     "walk": "a walk over a ladder of values",
     "threshold": "a threshold on noisy numbers of units",
 }
-"""What the mechanisms are called here, where not by their own names."""
+"""The names of mechanisms in the tree, if they differ from the mechanisms' own."""
 
 CHANGES = {
     "laplace": "the most {} can change it",
@@ -54,11 +53,11 @@ CHANGES = {
     "walk": "the most {} can change how many rows are beyond a value",
     "threshold": "the most {} can change the numbers of units of all keys",
 }
-"""For each mechanism what its sensitivity measures; the braces stand for the rows."""
+"""The meaning of each mechanism's sensitivity; the braces stand for the rows."""
 
 
 def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:
-    """The tree of an EXPLAIN, folded into so many columns if they are given.
+    """The tree of an EXPLAIN, folded into `columns` characters if they are given.
 
     The table's columns in `given` have their bounds from the command line.
     """
@@ -117,14 +116,14 @@ class _Drawn:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are computed from it."""
+        """The labels of the columns that are computed from the release."""
         outputs = self.plan.outputs
         labels = (each.label for each in outputs if self.index in self.plan.released_for(each))
         return tuple(dict.fromkeys(labels)) or (self.release.aggregate,)
 
     @property
     def whose(self) -> str:
-        """The rows that its noise hides."""
+        """The rows that the noise of the release hides, in words."""
         table = self.plan.table
         one = f"one {printable(table.unit_in_words)}"
         return one if table.unit is None else f"the rows of {one}"
@@ -176,7 +175,7 @@ def _facts(
 
 
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What is drawn: the bounds of its argument, and the parts of a vector or the atoms."""
+    """The branches on a release's argument: its bounds, the parts of a vector, or the atoms."""
     match drawn.release.statistic:
         case Histogram(atoms=atoms) if drawn.release.aggregate == "bins":
             yield "bins", f"{len(atoms)}, between powers of two; no row is in two"
@@ -190,7 +189,7 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _change(reports: Sequence[ReleaseReport], whose: str, how: str) -> str:
-    """How far the rows of one unit can move what is drawn: all parts of it, added up."""
+    """The sensitivity of a release: that of all its parts, added up."""
     sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
     if not sizes:
         return "smooth: read off the rows, and as secret as they are"
@@ -267,7 +266,7 @@ def _span(bounds: tuple[Fraction, Fraction], kind: Kind) -> str:
 
 
 def _share(answer: AnswerRecord, total: Fraction) -> str:
-    """The query's share of ε, in the terms of [EGS]."""
+    """The query's share of ε, as [EGS] writes it."""
     budget = answer.balance.budget
     if total == budget.epsilon / budget.queries:
         return f"ε/k = {decimal(budget.epsilon)}/{budget.queries} = {decimal(total)}"

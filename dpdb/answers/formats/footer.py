@@ -1,4 +1,4 @@
-"""The lines below an answer: how accurate it is, what was paid and what is left."""
+"""The lines below an answer: its relative error, its price and the budget left."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import Theorem
 
 DIGITS = 6
-"""Significant digits of what is paid and left: a theorem's ε can have any number of them."""
+"""The significant digits of the ε paid and left; a theorem's ε can have any number."""
 
 NOT_PRIVATE = "not private"
 LEFT_OF_ALL = "all that is left of the whole budget"
-"""Follows what is left, where the whole budget has less left than an analyst's own limit."""
+"""Added to the budget left, if the whole budget has less left than an analyst's own limit."""
 THEOREMS = {Theorem.SEQUENTIAL: "the sum of ε", Theorem.CONCENTRATED: "zcdp"}
-"""What the theorems that can pay are called where there is little room."""
+"""Short names of the theorems that can pay."""
 
 
 def footer(answer: AnswerRecord) -> str:
-    """The lines below an answer: to what is no query, its notes alone."""
+    """The lines below an answer; of statements other than queries the notes alone."""
     if not answer.query:
         return "".join(f"\n{printable(note)}" for note in answer.notes)
     notes = (*answer.notes, *(note for note in answer.bounding if note not in answer.told))
@@ -56,8 +56,8 @@ def _paid(answer: AnswerRecord) -> str:
 def _accuracy(answer: AnswerRecord) -> Iterator[str]:
     """The relative error that the noise may make: a line on all the numbers of the answer.
 
-    It is that of [STW] equation 5 with the noisy answer in place of the true one, so that it
-    comes from noisy values alone.
+    The error is that of [STW] equation 5 with the noisy answer in place of the true one, so that
+    it comes from noisy values alone.
     """
     noisy = [
         (reach, abs(cell))

@@ -13,7 +13,7 @@ from dpdb.policy.budget import Composition
 
 
 def as_json(answer: AnswerRecord) -> str:
-    """One object on one line."""
+    """The answer as one object of JSON on one line."""
     cost = answer.cost
     fields: dict[str, Any] = {
         "statement": answer.statement,
@@ -50,7 +50,7 @@ def as_json(answer: AnswerRecord) -> str:
 
 
 def _work(work: UnitWork) -> dict[str, Any]:
-    """The most that the rows of one unit can add, and where they add most."""
+    """The most rows and time that one unit can add, and the tables where most are added."""
     largest, dearest = work.largest, work.dearest
     assert largest is not None
     assert dearest is not None
@@ -121,5 +121,5 @@ def _release(report: ReleaseReport) -> dict[str, Any]:
 
 
 def number(value: Fraction | None) -> float | None:
-    """A number of a release; None where it is secret."""
+    """A number of a release; None if it is secret."""
     return None if value is None else float(value)

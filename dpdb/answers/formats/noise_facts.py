@@ -1,4 +1,7 @@
-"""How large the noise of a release is, for the tree of EXPLAIN: each fact a name and a text."""
+"""Facts for the tree of EXPLAIN: the size of a release's noise, and the parts of a vector.
+
+Parts are shown as formulas of an argument's values x.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ from fractions import Fraction
 
 from dpdb.answers.formats.sheet import figure
 from dpdb.answers.notes.accuracy_notes import SURE
-from dpdb.plan.physical.plan import CONFIDENCE, Release, at_once
-from dpdb.plan.ranges.statistics import Joint, Ranks
+from dpdb.answers.notes.release_reports import promised_error
+from dpdb.errors import printable
+from dpdb.plan.expressions.expressions import Slot
+from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.ranges.statistics import Joint, Part, Ranks, Total
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
@@ -23,7 +29,7 @@ RELATIVE_ERROR = Fraction(1, 10)
 
 
 def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
-    """What is public of the noise of a release."""
+    """The public facts about the noise of a release, each a name and a text."""
     match release.mechanism, release.statistic:
         case Threshold() as mechanism, _:
             yield from _keys(mechanism)
@@ -51,9 +57,9 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
 def _noise(
     mechanism: Laplace | Gaussian, release: Release, competing_rows: int
 ) -> Iterator[tuple[str, str]]:
-    """How large the noise is, and the least answer that it changes by at most 10 %.
+    """The noise's size, and the least answer that it changes by at most 10 %.
 
-    The latter is the minimum true answer (MTA) of [STW] equation 6.
+    The least answer is the minimum true answer (MTA) of [STW] equation 6.
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(mechanism.quantile(confidence, release.terms)) * release.unit
@@ -66,7 +72,7 @@ def _noise(
 
 
 def _keys(threshold: Threshold) -> Iterator[tuple[str, str]]:
-    """From how many units on a key is shown."""
+    """The numbers of units from which on a key is shown."""
     yield (
         "shown",
         f"from about {threshold.shown_from} units on, for sure from {threshold.surely_from}",
@@ -74,7 +80,7 @@ def _keys(threshold: Threshold) -> Iterator[tuple[str, str]]:
 
 
 def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:
-    """Where a walk stops, and what that tells of the extreme value."""
+    """The rung where a walk stops, and the bound on the extreme value that follows."""
     confidence = at_once(CONFIDENCE, competing_rows)
     greatest = bool(statistic.fraction)
     rungs, side = len(statistic.rungs), "above" if greatest else "below"
@@ -91,7 +97,7 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
 
 
 def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
-    """What half-widths there are, and how many ranks the interval is likely to span."""
+    """The number of half-widths, and the ranks that the interval is likely to span."""
     yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
     ranks = math.ceil(bracket.target)
     yield (
@@ -99,3 +105,65 @@ def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
         f"{SURE}: the exact value is within ±; about {ranks} rows to spare on either side make it "
         "so",
     )
+
+
+def formulas(statistic: Joint) -> str:
+    """The formulas of all parts, with the meaning of y if it is used."""
+    parts = [_formula(part) for part in statistic.parts]
+    total = next((p.statistic for p in statistic.parts if isinstance(p.statistic, Total)), None)
+    with_y = [part for part in parts if "y" in part]
+    if not with_y or total is None:
+        return ", ".join(parts)
+    return f"{', '.join(parts)} for y = {_less('x', total.centre * total.grid.step)}"
+
+
+def accuracies(plan: Plan) -> Iterator[str]:
+    """The margins of counts and sums that are computed from several parts of vectors."""
+    for output in plan.outputs:
+        slot = output.expression
+        if isinstance(slot, Slot) and slot.role == "aggregate":
+            estimate = plan.estimates[slot.index]
+            combination = estimate.combination
+            number = 0 if combination is None or estimate.atoms else len(combination.weights)
+            if number > 1:
+                reach = Fraction(promised_error(plan, output) or 0)
+                yield (
+                    f"{printable(output.label)}: ± {figure(reach)} ({CONFIDENCE:.0%}), "
+                    f"from {number} noisy values"
+                )
+
+
+def _formula(part: Part) -> str:
+    statistic = part.statistic
+    times = "" if part.weight == 1 else f"{figure(Fraction(part.weight))}·"
+    if not isinstance(statistic, Total):
+        return f"{times}{part.name.replace('_', ' ')}"
+    step, centre = statistic.grid.step, statistic.centre
+    match statistic.coefficients:
+        case (constant, 1):
+            return f"{times}Σ({_less('x', (centre - constant) * step)})"
+        case (constant, -1):
+            return f"{times}Σ({figure((centre + constant) * step)} - x)"
+    scaled = [c * step**k for k, c in zip((2, 1, 0), (*statistic.coefficients, 0)[:3], strict=True)]
+    return f"{times}Σ({_sum(scaled)})"
+
+
+def _less(name: str, number: Fraction) -> str:
+    """`name` less a number."""
+    if not number:
+        return name
+    return f"{name} {'-' if number > 0 else '+'} {figure(abs(number))}"
+
+
+def _sum(coefficients: list[Fraction]) -> str:
+    """A polynomial in y, its constant first in `coefficients` and last in the text."""
+    text = ""
+    for coefficient, power in zip(reversed(coefficients), ("y²", "y", ""), strict=True):
+        if not coefficient:
+            continue
+        sign = "-" if coefficient < 0 else "+"
+        size = "" if abs(coefficient) == 1 and power else figure(abs(coefficient))
+        text += (
+            f" {sign} {size}{power}" if text else f"{'-' if coefficient < 0 else ''}{size}{power}"
+        )
+    return text or "0"

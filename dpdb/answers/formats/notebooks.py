@@ -41,7 +41,7 @@ _TABLE = """\
 
 
 def as_html(answer: AnswerRecord) -> str:
-    """What the table of the command line shows, every text escaped; its footer is below it."""
+    """The command line's table as HTML, every text escaped, with the footer below."""
     header, texts = text_sheet(answer)
     sides = ["right" if is_numeric(column) else "left" for column in texts]
     columns, rows = list(zip(header, sides, strict=True)), list(zip(*texts, strict=True))
@@ -68,7 +68,7 @@ INT64_MAX = 2**63 - 1
 
 
 def data_frame(answer: AnswerRecord) -> pd.DataFrame:
-    """What the answer's table shows, without intervals; see Answer.to_pandas for the types."""
+    """The answer's table without intervals; see Answer.to_pandas for the types."""
     try:
         import pandas as pd  # noqa: PLC0415 (slow, and for this alone)
     except ModuleNotFoundError:
@@ -84,7 +84,7 @@ def data_frame(answer: AnswerRecord) -> pd.DataFrame:
 
 
 def _type(kind: Kind | None, cells: Sequence[Cell]) -> str | None:
-    """The type of a column; None, for pandas to choose, where no query says what it is."""
+    """The type of a column; None, for pandas to choose, if no query says what it is."""
     if kind is Kind.INTEGER and any(isinstance(c, int) and abs(c) > INT64_MAX for c in cells):
         return _TYPES[Kind.NUMBER]
     return None if kind is None else _TYPES[kind]

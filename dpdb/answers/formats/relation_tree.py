@@ -1,4 +1,4 @@
-"""What a query reads from several tables, as a tree, and how many rows of a unit count."""
+"""The relation that a query reads, as a tree for EXPLAIN, and the cap on a unit's rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpdb.plan.relations.relations import (
 
 
 def source_lines(source: Source) -> Iterator[str]:
-    """What a query reads, if that is more than a table of the policy, and how it is capped."""
+    """The tree of a relation and its caps; empty for a table of the policy."""
     match source:
         case Joined():
             yield from _joined_lines(source)
@@ -34,7 +34,7 @@ def source_lines(source: Source) -> Iterator[str]:
 
 
 def origin_of_bounds(source: Source, name: str) -> str | None:
-    """What the bounds of a column follow from; None where they are those of a policy's column."""
+    """The origin of a column's bounds; None if they are those of a policy's column."""
     for scan in scans(_relation(source)):
         match scan.table:
             case PerUnit(aggregate_columns=columns):
@@ -69,7 +69,7 @@ def _joined_lines(source: Joined) -> Iterator[str]:
 
 
 def _alike(source: Joined, relation: Relation) -> Iterator[tuple[Scan, int]]:
-    """The tables of which few rows enter that are alike, and how many."""
+    """The tables of which few equal rows are joined, and the number of these."""
     if isinstance(relation, Scan):
         return
     yield from _alike(source, relation.left)
@@ -79,7 +79,7 @@ def _alike(source: Joined, relation: Relation) -> Iterator[tuple[Scan, int]]:
 
 
 def _cap(source: Joined | RowUnion) -> str:
-    """How many rows of a unit count, and how that follows from the caps of the tables."""
+    """The number of a unit's rows that count, and its computation from the caps of the tables."""
     unit, known = printable(source.unit_in_words), source.arithmetic
     rows, lower = str(source.nominal), source.rows_per_unit < source.nominal
     asked = f"; {source.rows_per_unit} are asked for" if lower else ""
@@ -130,7 +130,7 @@ def _branch(lines: Iterator[str], lead: str, stem: str) -> Iterator[str]:
 
 
 def _condition(on: Iterable[Equality], rest: Expr | None, right: Scan, unit: str) -> str:
-    """What the rows of both sides have in common."""
+    """The condition of a join or lookup, in words."""
     parts = [f"{_written(one)} = {_written(other)}" for one, other in on]
     if rest is not None:
         parts.append(f"a condition on {_names(rest)}")

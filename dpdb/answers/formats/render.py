@@ -36,13 +36,13 @@ def _csv_cell(cell: Cell) -> Cell:
 
 
 def as_table(answer: AnswerRecord, *, intervals: bool = False) -> str:
-    """A table with `±` beside each noisy number, and what it cost."""
+    """A table with `±` beside each noisy number, and the price below."""
     header, columns = text_sheet(answer, intervals=intervals)
     return _tabulated(header, columns, "presto") + footer(answer)
 
 
 def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
-    """A Markdown table; below it, if need be, that it is not private."""
+    """A Markdown table, and a line below if the answer is not private."""
     header, columns = text_sheet(answer, intervals=intervals)
     table = _tabulated(
         [*map(markdown, header)], [[*map(markdown, column)] for column in columns], "github"
@@ -97,15 +97,15 @@ class Render(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write answers as text."""
+    """A format that writes answers as text."""
 
     render: Render
     fits_windows: bool = False
-    """Whether people read it: a footer is below it, and both are folded to fit a window."""
+    """Whether people read the format: it has a footer, and is folded to fit a window."""
     spaced: bool = True
     """Whether a blank line is between two answers."""
     error: Callable[[str, DpdbError], str] | None = None
-    """Writes a statement's error among the answers; None where errors go to stderr alone."""
+    """Writes a statement's error among the answers; None if errors go to stderr alone."""
 
     def __call__(self, answer: AnswerRecord, *, intervals: bool = False) -> str:
         return self.render(answer, intervals=intervals)

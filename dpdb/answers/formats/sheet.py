@@ -1,4 +1,4 @@
-"""What every table of an answer shows: a header, columns, and each cell as text."""
+"""The content of an answer's tables: a header, columns, and each cell as text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND, read_timestamp
 
 ONLY_NOISE = "only noise"
 ENDS = ("_low", "_high")
-"""What the columns of an interval's ends are called after the name of its column."""
+"""The endings of the names of columns for the ends of intervals."""
 
 
 def sheet(
     answer: AnswerRecord, *, intervals: bool = False
 ) -> tuple[list[str], tuple[CellColumn, ...]]:
-    """What a statement shows: its columns, or for EXPLAIN what would be drawn.
+    """The header and columns of an answer, or for EXPLAIN those of the releases.
 
     With `intervals`, the ends of each column's intervals stand in two columns after it.
     """

@@ -103,7 +103,7 @@ def _known(
 def _of_subquery(plan: Plan, noisy: Noisy, confidence: float, *, farther: bool) -> Bounds | None:
     """The interval of a scalar subquery's exact answer; infinite where that may be undefined.
 
-    What is computed from other answers has none.
+    A subquery over other answers has no interval.
     """
     if plan.derived is not None:
         return None
@@ -122,8 +122,8 @@ def interval_of(
 ) -> tuple[Array, Array] | None:
     """The interval that holds an aggregate's exact value with probability `confidence`, by cell.
 
-    A value chosen by the exponential mechanism has none but for its bracket: how near it is
-    depends on the gaps between the data, which are secret.
+    A value chosen by the exponential mechanism has no interval unless a bracket was drawn: its
+    distance depends on the gaps between the data, which are secret.
     """
     if estimate.obstacle is not None:
         counts = estimate.aggregate.function in COUNTS
@@ -215,7 +215,7 @@ def _around(
 ) -> tuple[Array, Array]:
     """The whole numbers within the noise's margin around a combination, in steps of the grid.
 
-    What is read is a whole number but for the noise.
+    The exact combination is a whole number.
     """
     assert combination is not None
     (release, _), weight = next(iter(combination.weights), ((0, 0), 0))

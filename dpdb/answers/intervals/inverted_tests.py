@@ -36,11 +36,11 @@ from dpdb.vectors.vector import Array
 _DIGITS = 36
 """An end of an interval is exact to 2^-36 of the distance from the estimate to its bound."""
 _SECANTS = 16
-"""How many steps of a search follow secants; those after them halve what is left."""
+"""The steps of a search that follow secants; the steps after them halve the rest."""
 _LEAST = 0.01
-"""The least part of its room that a number which stays is left with; otherwise it is half of it."""
+"""The least part of its room that a number which stays may keep; below, it keeps a half."""
 _FEW = 16
-"""How many ends are searched for one by one; more are searched for together."""
+"""The most ends that are searched for one by one; more are searched for together."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class NoisyLine:
     noises: SumOfNoises
 
     def room(self, x: Real, functions: ModuleType) -> Real:
-        """How much farther the sum could be on its side if it is noise alone; negative: it is not.
+        """The distance by which the sum could grow on its side and still be noise alone.
 
-        On the other side any sum may be noise.
+        It is negative if the sum is more than noise. On the other side any sum may be noise.
         """
         return self._room(self.side * (self.value - x * self.slope), x, functions)
 
     def room_on_both_sides(self, x: Real, functions: ModuleType) -> Real:
-        """How much farther the sum could be if it is noise alone, on whichever side it is."""
+        """The distance by which the sum could grow on either side and still be noise alone."""
         return self._room(abs(self.value - x * self.slope), x, functions)
 
     def _room(self, distance: Real, x: Real, functions: ModuleType) -> Real:
@@ -140,10 +140,10 @@ _FOR_MEAN = 0.1
 
 @dataclass(frozen=True)
 class NoisySum:
-    """A weighted sum of noisy values, in each cell and for each mean that is tried."""
+    """A weighted sum of noisy values, for each cell and each mean that is tried."""
 
     value: Array
-    """Its shape is (means, cells), or (cells,) where the sum is the same for all means."""
+    """Shape (means, cells), or (cells,) if the sum is the same for all means."""
     weights: Sequence[Real]
     """The weight of each noise in it."""
 
@@ -173,7 +173,7 @@ class NoisyMoments:
 
     @cached_property
     def squares(self) -> NoisySum:
-        """The sum Q of their squares."""
+        """The sum Q of the squared distances."""
         return self._sum(self.estimate.moments.squares)
 
     def line(self, at_zero: NoisySum, slope: NoisySum, side: Array, confidence: float) -> NoisyLine:

@@ -1,9 +1,9 @@
-"""How far a weighted sum of independent noises lies from zero, and how often.
+"""Tails of weighted sums of independent noises: the distance from zero, and its probability.
 
 Whole noise is at most continuous noise and one more, in the stochastic order: P(x >= z) <=
 P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r for r = exp(-1/scale), of
-Gaussian noise it is [CKS20] Proposition 25. So whoever compares a weighted sum of whole noises with
-the tails here takes off the weights first.
+Gaussian noise it is [CKS20] Proposition 25. So a weighted sum of whole noises is compared with the
+tails here after its weights are taken off.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ TINY = 1e-30
 _APART, _APART_OF_TWO = 1e-4, 1e-9
 """The relative distances to which three and two scales are moved apart.
 
-The tail of three keeps eight digits.
+The tail of three scales keeps eight digits.
 """
 _STEPS, _END = 2**14, 100.0
-"""The points of an integral over frequencies, and where it ends, in 1 / the largest scale."""
+"""The points of an integral over frequencies, and its end in 1 / the largest scale."""
 
 
 @dataclass(frozen=True)
 class SumOfNoises:
-    """Independent noises of one kind that are weighed and added, and how often they may fail."""
+    """Independent noises of one kind to be weighed and added, with the confidence asked for."""
 
     kind: type[Laplace | Gaussian]
     scales: tuple[float, ...]
     confidence: float
 
     def room(self, distance: Real, weights: Sequence[Real], functions: ModuleType) -> Real:
-        """About by how much `distance` could grow and still be noise alone; negative: it is not.
+        """About the amount by which `distance` could grow and still be noise alone.
 
-        It is negative exactly where noise with these weights is as far from zero as `distance`
-        with a probability below 1 - confidence.
+        The amount is negative exactly where noise with these weights is as far from zero as
+        `distance` with a probability below 1 - confidence.
         """
         scales = [weight * scale for weight, scale in zip(weights, self.scales, strict=True)]
         if self.kind is Laplace:
@@ -79,7 +79,7 @@ def laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType =
 
 
 def _log_laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType) -> Real:
-    """The logarithm of that probability, which stays finite where the probability is too small."""
+    """The logarithm of `laplace_tail`, which is finite also where the tail is too small."""
     match scales:
         case [only]:
             return -distance / functions.maximum(only, TINY)

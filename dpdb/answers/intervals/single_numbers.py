@@ -25,5 +25,5 @@ maximum, minimum, count_nonzero = max, min, int
 
 
 def where(condition: bool, true: float, false: float) -> float:
-    """One of two numbers."""
+    """`true` if the condition holds, else `false`."""
     return true if condition else false

@@ -1,6 +1,6 @@
-"""Notes on accuracy: what intervals hold for, and what was spent to keep an error.
+"""Notes on accuracy: the scope of intervals, and the ε spent to keep an error.
 
-They follow from the plan, the options and the noisy intervals, never from rows.
+Notes follow from the plan, the options and the noisy intervals, never from rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dpdb.privacy.mechanisms.walk import Walk
 
 DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"
-"""How sure the intervals are."""
+"""The confidence of intervals, in words."""
 
 
 def interval_notes(planned: Plan) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
 
 
 def _derived_notes(planned: Plan) -> Iterator[str]:
-    """EXPLAIN's notes on a SELECT over answers: which these are, and what the rest costs."""
+    """EXPLAIN's notes on a SELECT over answers: the answers, and the price of the rest."""
     if len(planned.subplans) > 1:
         groups = "; ".join(map(_groups, planned.subplans))
         yield f"{len(planned.subplans)} answers share ε: {groups}"
@@ -81,7 +81,7 @@ def _derived_notes(planned: Plan) -> Iterator[str]:
 
 
 def _groups(planned: Plan) -> str:
-    """What the rows of an answer are about."""
+    """The keys of an answer's groups, in words."""
     names = dict.fromkeys(name for key in planned.keys for name in columns_of(key))
     return f"by {', '.join(names)}" if names else "in all"
 
@@ -112,7 +112,7 @@ def _parallel_notes(planned: Plan) -> tuple[str, ...]:
 
 
 def _way(release: Release) -> str:
-    """How the release without a margin makes its value: a phrase to follow the column's name."""
+    """The way a release without a margin makes its value: a phrase after the column's name."""
     if isinstance(release.mechanism, Smooth):
         return "has noise of a size that is secret"
     ways = {"mode": "frequency", "weighted_mode": "weight"}
@@ -120,7 +120,7 @@ def _way(release: Release) -> str:
 
 
 def _walk_notes(shown: _Shown) -> Iterator[str]:
-    """What a MIN or MAX found by a walk tells, and what to ask instead."""
+    """The meaning of a MIN or MAX found by a walk, and a query that tells more."""
     statistic, walk = shown.release.statistic, shown.release.mechanism
     assert isinstance(statistic, Ranks)
     assert isinstance(walk, Walk)
@@ -173,8 +173,8 @@ def _shown_releases(planned: Plan) -> Iterator[_Shown]:
 def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tuple[str, ...]:
     """A note for each column with an interval as wide as the column's bounds.
 
-    That of a quantile is a draw of its own, so that it does not say that the value is only noise:
-    how near that is depends on the number of rows, which is not known.
+    The interval of a quantile is a draw of its own, and does not say that the value is only noise:
+    the value's distance depends on the number of rows, which is not known.
     """
     notes = []
     for name, column in zip(names, columns, strict=True):
@@ -215,7 +215,7 @@ def error_notes(options: Options, planned: Plan) -> tuple[str, ...]:
 
 
 def planned_error_notes(options: Options, planned: Plan) -> tuple[str, ...]:
-    """EXPLAIN's notes on the options `error` and `relative_error`: what they will take."""
+    """EXPLAIN's notes on the ε that the options `error` and `relative_error` will take."""
     if options.relative_error is None or planned.settled:
         return error_notes(options, planned)
     return (f"at most: ε is spent in steps, until the noise is within {_part(options)}",)

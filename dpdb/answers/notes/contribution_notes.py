@@ -1,7 +1,7 @@
 """Notes on bounding and on keys.
 
 The plan decides which rows are left out before the noise, which values are clamped, and which
-found keys are shown. How many rows or values that meets is private, and not said.
+found keys are shown. The number of such rows and values is private, and not said.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dpdb.policy.catalog import Column, Table
 from dpdb.privacy.mechanisms.threshold import Threshold
 
 NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
-"""The last of the notes, where an interval may be shown."""
+"""The last of the notes, if an interval may be shown."""
 
 
 def bounding_notes(planned: Plan) -> tuple[str, ...]:
     """A note for each cap on a unit's rows, and for each column whose values are clamped.
 
-    So is there one for each aggregate of what units come to.
+    Aggregates per unit, which are clamped too, have a note each.
     """
     plans = list(planned.every_plan)
     totals = [note for each in plans for note in _of_units(each)]
@@ -49,7 +49,7 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
 
 
 def _is_capped(table: Source) -> bool:
-    """Whether a unit can have more rows than count: not if its rows have a key that is the unit."""
+    """Whether a unit can have more rows than count; not if the unit is the key of the table."""
     if isinstance(table, PerUnit):
         return table.rows_held > table.rows_per_unit
     return table.unit is not None and not (isinstance(table, Table) and table.key == (table.unit,))
@@ -65,7 +65,7 @@ def _cap(table: Source) -> str:
 
 
 def _of_units(planned: Plan) -> Iterator[str]:
-    """A note for each aggregate of what the rows of units come to."""
+    """A note for each aggregate whose argument is a value per unit."""
     for index, estimate in enumerate(planned.estimates):
         value = single_value(estimate.aggregate.argument)
         if isinstance(value, UnitValue) and estimate.obstacle is None:
@@ -140,5 +140,5 @@ def _notes(planned: Plan) -> Iterator[str]:
 
 
 def units(table: Source) -> str:
-    """What is counted of each key: rows, or units by the name of their column."""
+    """The things counted of each key, in words: rows, or units by the name of their column."""
     return "rows" if table.unit is None else f"different {table.unit_in_words}"

@@ -1,4 +1,4 @@
-"""Reports of the releases of a plan: they follow from the plan, never from rows."""
+"""Reports of the releases of a plan, which follow from the plan, never from rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
 _FEW = 4
-"""How many columns of one release are named."""
+"""The most columns of one release that are named."""
 
 
 def reports(planned: Plan) -> tuple[ReleaseReport, ...]:
@@ -78,7 +78,7 @@ class AtomSum:
 
     label: str
     atoms: tuple[int, ...]
-    """The places of the atoms that it adds up."""
+    """The indices of the atoms that are added up."""
     all_atoms: int
     margin: float
     """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
@@ -99,9 +99,9 @@ def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
 
 
 def promised_error(planned: Plan, output: Output) -> float | None:
-    """With probability CONFIDENCE the noise of a column is within ± this much.
+    """The margin within which the noise of a column stays with probability CONFIDENCE.
 
-    None where it is not a COUNT or SUM, so that how noisy it is depends on the rows.
+    None if the column is no COUNT or SUM: its noise depends on the rows.
     """
     expression = output.expression
     if not (isinstance(expression, Slot) and expression.role == "aggregate"):
@@ -156,7 +156,7 @@ def aggregate_label(planned: Plan, index: int) -> str:
 
 
 def has_margin(release: Release) -> bool:
-    """Whether it is known how far the noise of a release goes."""
+    """Whether the margin of a release's noise is known."""
     return isinstance(release.mechanism, Laplace | Gaussian | Threshold)
 
 

@@ -1,7 +1,7 @@
-"""Derived tables: what a SELECT computes from the noisy rows of answers.
+"""Derived tables: SELECTs over the noisy rows of answers.
 
-All that is read here is released already, and the rest is the query's: post-processing, which
-gives nothing more away ([DR14] Proposition 2.1).
+They read released values and the query alone: post-processing, which gives nothing more away
+([DR14] Proposition 2.1).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from dpdb.vectors.evaluate import Frame, evaluate, true_rows
 from dpdb.vectors.vector import AnyVector, Vector, concatenated, constant
 
 NoisyTables = Mapping[Query, NoisyTable]
-"""The rows of the answers that are read."""
+"""The rows of each query's answer."""
 
 
 @np.errstate(all="ignore")
@@ -103,7 +103,7 @@ def _rows(derived: Derived, answers: NoisyTables) -> NoisyTable:
 
 
 def _as_shown(table: NoisyTable) -> NoisyTable:
-    """The answer with its values as they are shown."""
+    """The answer with values as they are shown."""
     columns = (replace(each, values=shown(each.values, each.kind)) for each in table.columns)
     return NoisyTable(tuple(columns), table.rows)
 
@@ -124,13 +124,13 @@ def _united(tables: Sequence[NoisyTable]) -> NoisyTable:
 
 
 def _chained(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> NoisyColumn:
-    """Columns of tables with so many rows as one; where one has no intervals, they are NULL."""
+    """Columns of tables with these numbers of rows, concatenated; missing intervals are NULL."""
     values = concatenated([each.values for each in columns], rows)
     return NoisyColumn(values, columns[0].kind, Detail(partial(_accuracy, columns, rows)))
 
 
 def _accuracy(columns: Sequence[NoisyColumn], rows: Sequence[int]) -> Accuracy | None:
-    """How accurate they are, one after the other."""
+    """The accuracies of the columns, concatenated; None if no column has any."""
     accuracies = [each.accuracy for each in columns]
     if all(each is None for each in accuracies):
         return None
@@ -194,7 +194,7 @@ def _frame(table: NoisyTable, scalars: Mapping[Slot, AnyVector]) -> Frame:
 
 
 def _grouped(selection: Selection, frame: Frame, number: int) -> tuple[Frame, int]:
-    """The groups of a SELECT with its aggregates, and their number; without keys there is one."""
+    """The keys and aggregates of a SELECT's groups, and their number; one without keys."""
     keys = [evaluate(key, frame) for key in selection.keys]
     groups = grouped(keys, number) if keys else Groups.of_all(number)
     values: dict[Slot, AnyVector] = {
@@ -207,13 +207,13 @@ def _grouped(selection: Selection, frame: Frame, number: int) -> tuple[Frame, in
 
 
 def _output(expression: Expr, selection: Selection, table: NoisyTable, frame: Frame) -> NoisyColumn:
-    """A column of the answer: one that is passed on as it is keeps its intervals."""
+    """A column of the answer; a column of the input that is not changed keeps its intervals."""
     if isinstance(expression, Slot) and expression.role == "column":
         return table.columns[expression.index]
     return NoisyColumn(evaluate(expression, frame), expression.kind)
 
 
 def _first_of_each(columns: Sequence[NoisyColumn], rows: RowIndices, number: int) -> RowIndices:
-    """The first of the rows that are equal in all columns."""
+    """The first row of each set of rows that are equal in all columns."""
     groups = grouped([each.values.take(rows) for each in columns], len(rows))
     return rows[np.sort(groups.first)]

@@ -18,7 +18,7 @@ from dpdb.vectors.vector import AnyVector
 
 
 def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
-    """The plan once it is known which of the keys found in the data are shown."""
+    """The plan with the keys found in the data that are shown."""
     if plan.found is None or not are_sought(plan.found):
         return plan
     shown = replace(plan, found=replace(plan.found, shown=rows))
@@ -28,7 +28,7 @@ def with_keys(plan: Plan, rows: tuple[KeyRow, ...]) -> Plan:
 
 
 def with_all_keys(plan: Plan, noisy: Noisy) -> Plan:
-    """The plan and its subplans once it is known which keys are shown."""
+    """The plan and its subplans, each with the keys that are shown."""
     if noisy.subresults:
         below = zip(plan.subplans, noisy.subresults, strict=True)
         subplans = tuple(with_all_keys(*each) for each in below)
@@ -57,11 +57,11 @@ def group_order(plan: Plan) -> npt.NDArray[np.intp]:
 
 
 KeyPlaces = list[tuple[tuple[Value | None, ...], npt.NDArray[np.intp]]]
-"""For each key its different values, and for each group which of them it has."""
+"""For each key its different values, and for each group the index of its value."""
 
 
 def _keys(plan: Plan) -> KeyPlaces:
-    """Declared keys change faster from group to group than found ones."""
+    """The places of all keys; declared keys change faster from group to group than found ones."""
     groups = np.arange(plan.cells)
     repeated = declared = len(groups) // max(1, _found_rows(plan))
     keys: KeyPlaces = []
@@ -80,7 +80,7 @@ def _found_rows(plan: Plan) -> int:
 
 
 def _found(plan: Plan, column: int) -> tuple[tuple[Value | None, ...], npt.NDArray[np.intp]]:
-    """The different values of a found key, in their order with NULL last, and each row's."""
+    """The different values of a found key in their order, NULL last, and each row's index."""
     assert plan.found is not None
     values = [row[column] for row in plan.found.shown or ()]
     known = sorted({value for value in values if value is not None})

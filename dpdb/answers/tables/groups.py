@@ -40,7 +40,7 @@ class Groups:
 
     @staticmethod
     def of_all(rows: int) -> Groups:
-        """One group of all rows."""
+        """The groups if all rows are in one."""
         return Groups(np.zeros(rows, dtype=np.intp), 1)
 
     @property

@@ -25,7 +25,7 @@ Ends = tuple[Vector, Vector]
 
 
 class Accuracy(NamedTuple):
-    """How accurate the values of a column are."""
+    """The accuracy of a column's values."""
 
     ends: Ends
     only_noise: Bools | None = None
@@ -37,7 +37,7 @@ class Accuracy(NamedTuple):
     """
 
     def take(self, rows: RowIndices) -> Accuracy:
-        """The same in these rows."""
+        """The accuracy in these rows."""
         low, high = (end.take(rows) for end in self.ends)
         flags = (None if each is None else each[rows] for each in (self.only_noise, self.unknown))
         return Accuracy((low, high), *flags)
@@ -45,7 +45,7 @@ class Accuracy(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class NoisyColumn:
-    """One column of an answer: a value for each row, or a constant for all."""
+    """A column of an answer: a value for each row, or a constant for all."""
 
     values: AnyVector
     kind: Kind
@@ -53,7 +53,7 @@ class NoisyColumn:
 
     @property
     def accuracy(self) -> Accuracy | None:
-        """How accurate the values are; None without intervals."""
+        """The accuracy of the values; None without intervals."""
         return self.accuracy_detail.value
 
     def take(self, rows: RowIndices) -> NoisyColumn:
@@ -77,7 +77,7 @@ class NoisyTable:
         return NoisyTable(tuple(column.take(rows) for column in self.columns), len(rows))
 
     def cells(self, *, unrounded: bool = False) -> tuple[CellColumn, ...]:
-        """What is shown of it; `unrounded` in teaching mode, where counts may have fractions."""
+        """The shown cells; `unrounded` in teaching mode, where counts may have fractions."""
         return tuple(self._shown(column, unrounded=unrounded) for column in self.columns)
 
     def _shown(self, column: NoisyColumn, *, unrounded: bool) -> CellColumn:
@@ -102,7 +102,7 @@ class NoisyTable:
 def shown(vector: AnyVector, kind: Kind) -> AnyVector:
     """The vector as it is shown: dates are whole days, timestamps whole microseconds.
 
-    They are NULL where there is no such date or timestamp.
+    A value outside the calendar is NULL.
     """
     if not kind.temporal or isinstance(vector, TextVector):
         return vector
@@ -147,7 +147,7 @@ def _cells(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
 
 
 def _unrounded(vector: AnyVector, kind: Kind, rows: int) -> tuple[Cell, ...]:
-    """The same for teaching mode: whole numbers as such, and noisy counts with their fractions."""
+    """The vector's values for teaching mode, in which noisy counts have fractions."""
     if kind is not Kind.INTEGER:
         return _cells(vector, kind, rows)
     cells = _cells(vector, Kind.NUMBER, rows)

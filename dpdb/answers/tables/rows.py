@@ -54,7 +54,7 @@ def answer_table(
 
 
 def empty_table(plan: Plan) -> NoisyTable:
-    """The answer where no key that was found is shown."""
+    """The answer if no key that was found is shown."""
     return NoisyTable(tuple(_empty(plan, output) for output in plan.outputs), 0)
 
 
@@ -78,7 +78,7 @@ def _interval_ends(plan: Plan, noisy: Noisy | None, frame: Frame) -> dict[Interv
 def _intervals(
     plan: Plan, noisy: Noisy, output: Output, frame: Frame
 ) -> tuple[Ends | None, Ends | None]:
-    """The intervals of a column in all groups, and with the ends NULL that tell nothing."""
+    """The intervals of a column in all groups, as they are and with uninformative ends NULL."""
     ends = confidence_intervals(plan, noisy, output, frame)
     if ends is None or not _is_behind(Walk, plan, output):
         return ends, ends
@@ -106,7 +106,7 @@ def _having(plan: Plan, frame: Frame) -> RowIndices:
 def _column(
     plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: RowIndices
 ) -> NoisyColumn:
-    """One column of the answer in the groups `rows`, with its intervals."""
+    """A column of the answer in the groups `rows`, with its intervals."""
     values = evaluate(output.expression, frame).take(rows)
     accuracy = Detail(partial(_accuracy, plan, noisy, output, frame, rows))
     return NoisyColumn(values, output.expression.kind, accuracy)
@@ -116,7 +116,7 @@ def _column(
 def _accuracy(
     plan: Plan, noisy: Noisy | None, output: Output, frame: Frame, rows: RowIndices
 ) -> Accuracy | None:
-    """How accurate a column is in the groups `rows`."""
+    """The accuracy of a column in the groups `rows`; None without intervals."""
     if noisy is None:
         return None
     ends, opened = _intervals(plan, noisy, output, frame)
@@ -132,9 +132,9 @@ def _accuracy(
 
 
 def _opened(plan: Plan, output: Output, ends: Ends, farther: Ends) -> Ends:
-    """The ends of intervals, NULL where they tell nothing.
+    """The ends of intervals, NULL if they are uninformative.
 
-    Such an end moves where the bounds of a walk are `farther` out, or is a bound itself.
+    An uninformative end moves if the bounds of a walk are `farther` out, or is a bound itself.
     """
     bounds, (low, high) = plan.interval_of(output), ends
     at_bounds = low.values <= float(bounds.lower), high.values >= float(bounds.upper)
@@ -146,7 +146,7 @@ def _opened(plan: Plan, output: Output, ends: Ends, farther: Ends) -> Ends:
 
 
 def _without_ends(plan: Plan, output: Output, ends: Ends, opened: Ends) -> Bools | None:
-    """For each interval, whether neither of its ends tells anything."""
+    """For each interval, whether both of its ends are uninformative."""
     bounds = plan.interval_of(output)
     if bounds.lower >= bounds.upper:
         return None
