@@ -8,7 +8,7 @@ from dataclasses import field
 import numpy as np
 
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.engines.relations.unit_rows import MadeTable, UnitRows, pieces, together
+from dpdb.engines.relations.unit_rows import UnitRows, pieces, together
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, load_more
 from dpdb.engines.statistics.found_keys import key_counts
@@ -18,6 +18,7 @@ from dpdb.engines.units.held_rows import HeldRows
 from dpdb.engines.units.keys import check_declarations, declared_of
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.expressions.single_values import DistinctValue, single_value
+from dpdb.plan.logical.row_tables import MadeTable
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Count, Histogram, Joint, Statistic, Tally, Total
 from dpdb.plan.relations.relations import Joined, Source

@@ -46,7 +46,7 @@ from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
+from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, stored_tables
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined, Scan, Source, columns_joined_on, scans
 from dpdb.policy.catalog import Column, Kind, Table
@@ -55,7 +55,6 @@ from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
-MadeTable = PerUnit | RowUnion | WindowedRows
 """A table that a SELECT within FROM makes of the rows of others."""
 
 Read = Callable[[Table, frozenset[str]], Loaded]
@@ -184,7 +183,7 @@ class UnitRows:
     def units_of(self, source: Source) -> int:
         """The greatest number of units in a stored table of a source."""
         most = 0
-        for table in _stored(source):
+        for table in stored_tables(source):
             if not table.public:
                 rows = self.read(table, decided_by(table)).rows
                 owners = self.held.owners(table, self._columns, self.sample_key)
@@ -276,22 +275,6 @@ def together(parts: Sequence[PlanRows]) -> PlanRows:
 def units_in_a_piece(plan: Plan) -> int:
     """The number of units whose rows take at most PIECE bytes in every node, at least one."""
     return max(1, PIECE // plan.work.bytes) if plan.work.bytes else 1
-
-
-def _stored(source: Source) -> Iterator[Table]:
-    """The stored tables that a source is made from."""
-    match source:
-        case Joined(relation=relation):
-            for scan in scans(relation):
-                yield from _stored(scan.table)
-        case PerUnit(source=below) | WindowedRows(rows=below):
-            assert below is not None
-            yield from _stored(below)
-        case RowUnion(parts=parts):
-            for part in parts:
-                yield from _stored(part.source)
-        case Table():
-            yield source
 
 
 def _cut(column: Column, held: Numbers | Codes, rows: slice, *, used: bool) -> Numbers | Codes:

@@ -29,8 +29,8 @@ from dpdb.plan.expressions.text_functions import LONGEST_JOINED
 from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
-from dpdb.plan.relations.relations import Joined, Scan, Source, scans
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.relations.relations import Joined, Source, relation_of, scans
+from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 
 SCAN = 50
@@ -207,9 +207,7 @@ class Costs:
 
     def hashes(self, rows: int) -> int:
         """The time to hash `rows` rows of the source for a cap."""
-        leaves = (
-            [Scan(self.source)] if isinstance(self.source, Table) else scans(self.source.relation)
-        )
+        leaves = scans(relation_of(self.source))
         columns = sum(len(leaf.table.told_apart_by) for leaf in leaves)
         return rows * (HASH + HASHED_COLUMN * columns)
 

@@ -34,11 +34,10 @@ from dataclasses import field
 from dpdb.errors import Place, TooLarge
 from dpdb.plan.costs import cost_table
 from dpdb.plan.costs.cost_table import Costs
-from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.query import Query
-from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
+from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, made_of
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
@@ -252,63 +251,46 @@ class _Nodes:
 
     def _of_table(self, table: Table, *, deep: bool) -> list[NodeWork]:
         """The nodes of a table: its reading, or its making."""
-        match table:
-            case PerUnit() | RowUnion() | WindowedRows() if (
-                deep and identity(table) not in self.seen
-            ):
-                self.seen.add(identity(table))
-                return [*self._below(table), self._made(table)]
-            case PerUnit() | RowUnion() | WindowedRows():
-                # It is held already.
-                return [] if deep else [self._made(table)]
+        if isinstance(table, MadeTable):
+            if not deep:
+                return [_made(table)]
+            if identity(table) in self.seen:  # it is held already
+                return []
+            self.seen.add(identity(table))
+            below = (_Nodes(each, self.seen).of_source() for each in made_of(table))
+            return [*(node for nodes in below for node in nodes), _made(table)]
         taken = table.rows_held * cost_table.SCAN + cost_table.BLOCK
         return [NodeWork(table.name, table.rows_held, 8 * table.rows_held, taken)]
 
-    def _below(self, table: PerUnit | RowUnion | WindowedRows) -> list[NodeWork]:
-        """The nodes of a made table's sources."""
-        match table:
-            case PerUnit(source=source):
-                assert source is not None
-                return _Nodes(source, self.seen).of_source()
-            case RowUnion(parts=parts):
-                sources = (part.source for part in parts)
-                return [n for each in sources for n in _Nodes(each, self.seen).of_source()]
-            case WindowedRows(rows=rows):
-                assert rows is not None
-                return _Nodes(rows, self.seen).of_source()
 
-    def _made(self, table: PerUnit | RowUnion | WindowedRows) -> NodeWork:
-        """The work of making a table from rows that are held already."""
-        match table:
-            case PerUnit(source=source):
-                assert source is not None
-                below, rows = Costs(source), source.rows_held
-                parts = [part for a in table.aggregates for part in a.parts]
-                taken = below.total([table.where, *parts], rows) + cost_table.BLOCK
-                taken += rows * cost_table.AGGREGATE * (len(table.keys) + len(table.aggregates))
-                taken += below.keys(table.keys, rows)
-                held = below.bytes(rows, [table.where, *table.keys, *parts])
-                return NodeWork(_called(Scan(table)), rows, held, taken)
-            case RowUnion(parts=several):
-                taken = held = 0
-                for part in several:
-                    below, rows = Costs(part.source), part.source.rows_held
-                    taken += below.total([part.where, *part.columns], rows) + cost_table.BLOCK
-                    taken += rows * cost_table.UNION * max(1, len(part.columns))
-                    taken += below.keys(part.columns, rows)
-                    held += below.bytes(rows, part.columns)
-                return NodeWork(_called(Scan(table)), table.rows_held, held, taken)
-            case WindowedRows(rows=inner, windows=windows):
-                assert inner is not None
-                below, rows = Costs(inner), inner.rows_held
-                parts_of_all: list[Expr] = [part for each in windows for part in each.parts]
-                taken = below.total(parts_of_all, rows) + cost_table.BLOCK
-                taken += below.hashes(rows) + rows * cost_table.WINDOW * len(windows)
-                for each in windows:
-                    ordered = (*each.partition, *(term.expression for term in each.order))
-                    taken += below.keys(ordered, rows)
-                held = below.bytes(rows, parts_of_all) + 9 * rows * len(windows)
-                return NodeWork(_called(Scan(table)), rows, held, taken)
+def _made(table: MadeTable) -> NodeWork:
+    """The work of making a table from rows that are held already."""
+    taken = cost_table.BLOCK * len(made_of(table))
+    source, *_ = made_of(table)
+    below, rows, held = Costs(source), source.rows_held, 0
+    match table:
+        case PerUnit():
+            parts = [part for each in table.aggregates for part in each.parts]
+            taken += below.total([table.where, *parts], rows) + below.keys(table.keys, rows)
+            taken += rows * cost_table.AGGREGATE * (len(table.keys) + len(table.aggregates))
+            held = below.bytes(rows, [table.where, *table.keys, *parts])
+        case WindowedRows(windows=windows):
+            parts = [part for each in windows for part in each.parts]
+            taken += below.total(parts, rows) + below.hashes(rows)
+            taken += rows * cost_table.WINDOW * len(windows)
+            for each in windows:
+                ordered = (*each.partition, *(term.expression for term in each.order))
+                taken += below.keys(ordered, rows)
+            held = below.bytes(rows, parts) + 9 * rows * len(windows)
+        case RowUnion(parts=several):
+            rows = table.rows_held
+            for part in several:
+                below, own = Costs(part.source), part.source.rows_held
+                taken += below.total([part.where, *part.columns], own)
+                taken += own * cost_table.UNION * max(1, len(part.columns))
+                taken += below.keys(part.columns, own)
+                held += below.bytes(own, part.columns)
+    return NodeWork(_called(Scan(table)), rows, held, taken)
 
 
 def _entering(source: Joined, scan: Scan) -> int:

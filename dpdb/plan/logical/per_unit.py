@@ -105,7 +105,7 @@ def per_unit(
             key.column,
             name=f"k{at}",
             label=key.column.called,
-            references=_reference(naming) or key.column.references,
+            references=(naming and naming.reference) or key.column.references,
         )
         for at, (key, naming) in enumerate(keys, 1)
     ]
@@ -135,12 +135,6 @@ def per_unit(
         aggregates=meant,
         sample_key=sample_key,
     )
-
-
-def _reference(name: Name | None) -> Reference | None:
-    if name is None or name.table is None or name.column is None:
-        return None
-    return Reference(name.table, name.column)
 
 
 def _most(rows: int, others: Iterable[Column], chain: Reference | None) -> int:

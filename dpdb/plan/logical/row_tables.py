@@ -14,7 +14,7 @@ bounds that follow from those of one row and from the cap on rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,12 +22,12 @@ from pathlib import Path
 from dpdb.errors import MissingBounds, Place
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
 from dpdb.plan.logical.derived import Window
-from dpdb.plan.logical.per_unit import aggregate_bounds, argument_grid
+from dpdb.plan.logical.per_unit import PerUnit, aggregate_bounds, argument_grid
 from dpdb.plan.logical.query import Function
 from dpdb.plan.ranges.ranges import nullable
 from dpdb.plan.ranges.statistics import Grid, fit_grid
-from dpdb.plan.relations.privacy_ids import Name, names_of, unit_columns
-from dpdb.plan.relations.relations import Scan, Source, scans
+from dpdb.plan.relations.privacy_ids import Name, names_in, names_unit
+from dpdb.plan.relations.relations import Joined, Source, relation_of, scans
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.records import dataclass
@@ -72,7 +72,7 @@ class RowUnion(Table):
     @property
     def names_every_unit(self) -> bool:
         at = next(at for at, column in enumerate(self.columns) if column.name == self.unit)
-        return all(_names_unit(part, at, always=True) for part in self.parts)
+        return all(names_unit(part.columns[at], part.source, always=True) for part in self.parts)
 
     @property
     def references(self) -> tuple[ColumnRef, ...]:
@@ -104,7 +104,7 @@ def row_union(
         naming = _naming(parts, at, policy)
         column = _column(name, kinds[at], expressions, parts, naming)
         columns.append(replace(column, label=label or f"column {at + 1}"))
-        if all(_names_unit(part, at) for part in parts):
+        if all(names_unit(part.columns[at], part.source) for part in parts):
             units.append(name)
     words = {part.source.unit_in_words for part in parts}
     return RowUnion(
@@ -126,32 +126,20 @@ def rows_read(source: Source, where: Expr | None, read: Sequence[Expr], policy: 
     return row_union(labels, [each.kind for each in read], [part], policy)
 
 
-def _names_unit(part: UnionPart, at: int, *, always: bool = False) -> bool:
-    """Whether the column names the unit of the part's rows; with `always`, of every row."""
-    column, naming = part.columns[at], unit_columns(part.source, always=always)
-    return isinstance(column, ColumnRef) and column.column.name in naming
-
-
 def _naming(parts: Iterable[UnionPart], at: int, policy: Policy) -> Reference | None:
     """The key that the column references in every part; None if the parts differ."""
     named: set[Name | None] = set()
     references: list[Reference] = []
     for part in parts:
         column = part.columns[at]
-        names = names_in(part.source, policy)
-        name = names.get(column.column.name) if isinstance(column, ColumnRef) else None
+        if not isinstance(column, ColumnRef):
+            return None
+        names = names_in(scans(relation_of(part.source)), policy)
+        name = names.get(column.column.name)
         named.add(name)
-        if isinstance(column, ColumnRef) and column.column.references is not None:
-            references.append(column.column.references)
-        elif name is not None and name.table is not None and name.column is not None:
-            references.append(Reference(name.table, name.column))
+        reference = column.column.references or (None if name is None else name.reference)
+        references += [] if reference is None else [reference]
     return references[0] if len(named) == 1 and None not in named and references else None
-
-
-def names_in(source: Source, policy: Policy) -> Mapping[str, Name]:
-    """The names (unit, or rows of a table) that the columns of a source stand for."""
-    leaves = [Scan(source)] if isinstance(source, Table) else scans(source.relation)
-    return {name: named for leaf in leaves for name, named in names_of(leaf, policy).items()}
 
 
 def _column(
@@ -308,3 +296,31 @@ def _frame_rows(window: Window, cap: int) -> int:
     if frame is None or frame.first is None or frame.last is None:
         return cap
     return max(1, min(cap, frame.last - frame.first + 1))
+
+
+MadeTable = PerUnit | RowUnion | WindowedRows
+"""The tables that SELECTs within FROM and WITH make."""
+
+
+def made_of(table: MadeTable) -> tuple[Source, ...]:
+    """The sources of the rows that a made table is computed from."""
+    match table:
+        case PerUnit(source=below) | WindowedRows(rows=below):
+            assert below is not None
+            return (below,)
+        case RowUnion(parts=parts):
+            return tuple(part.source for part in parts)
+
+
+def stored_tables(source: Source) -> Iterator[Table]:
+    """The tables of the policy that a source reads, each as often as it is read."""
+    match source:
+        case Joined():
+            below: Iterable[Source] = (scan.table for scan in scans(source.relation))
+        case PerUnit() | RowUnion() | WindowedRows():
+            below = made_of(source)
+        case Table():
+            yield source
+            return
+    for each in below:
+        yield from stored_tables(each)

@@ -32,7 +32,7 @@ from dpdb.plan.ranges.statistics import (
     reach_of,
     step_of,
 )
-from dpdb.plan.relations.privacy_ids import unit_columns
+from dpdb.plan.relations.privacy_ids import names_unit
 from dpdb.plan.relations.relations import Joined
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
@@ -129,8 +129,8 @@ class AggregateLowering:
         match aggregate.function:
             case Function.COUNT_DISTINCT:
                 statistic = Distinct(self._argument, aggregate.where)
-                choice, share = self._choice, self.share
-                units = self._names_units
+                choice, share = self.choice, self.share
+                units = names_unit(aggregate.argument, self.query.table)
                 noise = choice.for_units(share) if units else choice.for_distinct(share)
                 return Lowered([Release("count_distinct", statistic, noise)], Interval(), None)
             case Function.MIN:
@@ -169,7 +169,7 @@ class AggregateLowering:
             self.aggregate.where,
             argument is not None and nullable(argument),
             lambda squared: self._coarse_grid if squared else self._grid,
-            self._choice,
+            self.choice,
             self.share,
             self._row_count if self._contribution.fixed else None,
         )
@@ -202,25 +202,19 @@ class AggregateLowering:
         assert self.aggregate.argument is not None
         return self.aggregate.argument
 
-    @property
-    def _names_units(self) -> bool:
-        """Whether the argument is the column that names the privacy unit of a row."""
-        argument = self._argument
-        naming = unit_columns(self.query.table)
-        return isinstance(argument, ColumnRef) and argument.column.name in naming
-
     @cached_property
     def _contribution(self) -> Contribution:
         policy, cells = self.context.policy, self.group_count
         return contribution_of(self.aggregate, self.query, policy, cells, self.parts)
 
     @cached_property
-    def _choice(self) -> MechanismChoice:
+    def choice(self) -> MechanismChoice:
+        """The choice of a mechanism for the aggregate."""
         return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
 
     def _quantile(self, fraction: Fraction, grid: Grid) -> Lowered:
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)
-        mechanism = self._choice.for_quantile(statistic, self.share)
+        mechanism = self.choice.for_quantile(statistic, self.share)
         return Lowered([Release("quantile", statistic, mechanism)], self._range(grid), None)
 
     def _mode(self) -> Lowered:
@@ -229,7 +223,7 @@ class AggregateLowering:
         values = key_values(self._argument, None, {})
         weight = self._weight
         statistic = Tally(self._argument, self.aggregate.where, values, weight)
-        mechanism = self._choice.for_mode(*statistic.bounds, self.share)
+        mechanism = self.choice.for_mode(*statistic.bounds, self.share)
         name, unit = (
             ("mode", Fraction(1)) if weight is None else ("weighted_mode", weight.grid.step)
         )
@@ -249,11 +243,12 @@ class AggregateLowering:
         if self.query.keys:
             raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
         statistic = bounds.histogram(self._argument, self.aggregate.where)
-        cells, policy = len(statistic.atoms), self.context.policy
-        contribution = contribution_of(self.aggregate, self.query, policy, cells, cells)
-        choice = MechanismChoice(self.context.options, contribution, self.aggregate.place)
-        noise = choice.for_total(1, 1, self.share)
+        noise = self.divided(len(statistic.atoms)).choice.for_total(1, 1, self.share)
         return Lowered([Release("bins", statistic, noise)], Interval(), None)
+
+    def divided(self, atoms: int) -> AggregateLowering:
+        """The lowering for a histogram, which divides each group into atoms."""
+        return replace(self, group_count=self.group_count * atoms, parts=self.parts * atoms)
 
     def _extremes_grid(self) -> Grid:
         """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.

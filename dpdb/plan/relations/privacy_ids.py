@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
-from dpdb.plan.expressions.expressions import ColumnRef, columns_of
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.relations.relations import (
     Join,
     Joined,
@@ -14,6 +14,7 @@ from dpdb.plan.relations.relations import (
     Scan,
     Source,
     certain_scans,
+    relation_of,
     scans,
 )
 from dpdb.policy.catalog import Column, Policy, Reference, Table
@@ -30,14 +31,25 @@ class Name:
     table: str | None = None
     column: str | None = None
 
+    @property
+    def reference(self) -> Reference | None:
+        """The key that identifies a table's rows; None for the unit."""
+        if self.table is None or self.column is None:
+            return None
+        return Reference(self.table, self.column)
+
 
 THE_UNIT = Name()
 
 
-def names_of(scan: Scan, policy: Policy) -> Mapping[str, Name]:
-    """The names of a scan's identifying columns, by column."""
-    named = ((column, name_of(column, scan.table, policy)) for column in scan.table.columns)
-    return {scan.name(column): name for column, name in named if name is not None}
+def names_in(leaves: Iterable[Scan], policy: Policy) -> dict[str, Name]:
+    """The names of the identifying columns of scans, by column."""
+    return {
+        scan.name(column): name
+        for scan in leaves
+        for column in scan.table.columns
+        if (name := name_of(column, scan.table, policy)) is not None
+    }
 
 
 def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
@@ -75,13 +87,19 @@ def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
     return frozenset()
 
 
+def names_unit(expression: Expr | None, source: Source, *, always: bool = False) -> bool:
+    """Whether an expression is a column that names the privacy unit of a row; `always`, of each."""
+    naming = unit_columns(source, always=always)
+    return isinstance(expression, ColumnRef) and expression.column.name in naming
+
+
 def columns_of_owner(source: Source) -> frozenset[str]:
     """The names of the columns that are the same in all rows of a unit, or NULL in all.
 
     They are the columns of tables with one row for each unit, and those that unique lookups find
     for them in public tables. A group by such columns has all rows of a unit or none.
     """
-    return _of_owner(source.relation if isinstance(source, Joined) else Scan(source))
+    return _of_owner(relation_of(source))
 
 
 def _of_owner(relation: Relation) -> frozenset[str]:

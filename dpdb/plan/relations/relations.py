@@ -149,6 +149,11 @@ def scans(relation: Relation) -> Iterator[Scan]:
             yield lookup.right
 
 
+def relation_of(source: Source) -> Relation:
+    """The source as a relation: a table alone is a scan."""
+    return Scan(source) if isinstance(source, Table) else source.relation
+
+
 def nodes(relation: Relation) -> int:
     """The number of joins and lookups."""
     return 0 if isinstance(relation, Scan) else 1 + nodes(relation.left)

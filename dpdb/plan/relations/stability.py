@@ -12,7 +12,7 @@ from itertools import product
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import Call, ColumnRef, Expr
-from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_of
+from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
 from dpdb.plan.relations.relations import (
     Equality,
     Facts,
@@ -136,7 +136,7 @@ def shape(relation: Relation, policy: Policy, facts: Facts) -> Shape:
 
 def _scanned(scan: Scan, policy: Policy) -> Shape:
     table = scan.table
-    names = names_of(scan, policy)
+    names = names_in([scan], policy)
     key = frozenset(scan.name(c) for c in table.columns if c.name in table.key)
     if table.public:
         return Shape(Owner.PUBLIC, 0, 1, "", frozenset([key] if key else []), names)

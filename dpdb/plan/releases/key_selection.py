@@ -18,7 +18,7 @@ from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
 from dpdb.plan.ranges.statistics import KeyUnits
 from dpdb.plan.relations.contradictions import obstacle
-from dpdb.plan.relations.privacy_ids import unit_columns
+from dpdb.plan.relations.privacy_ids import names_unit
 from dpdb.plan.releases.shared_moments import counts_all_rows
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.policy.catalog import Kind
@@ -62,13 +62,7 @@ def _counts_units(aggregate: Aggregate, query: Query) -> bool:
     if aggregate.function is Function.COUNT:
         return query.table.rows_per_unit == 1 and counts_all_rows(aggregate)
     units = aggregate.function is Function.COUNT_DISTINCT
-    return units and _is_unit(aggregate.argument, query)
-
-
-def _is_unit(expression: Expr | None, query: Query) -> bool:
-    """Whether an expression is a column that names the privacy unit of every row."""
-    names = unit_columns(query.table, always=True)
-    return isinstance(expression, ColumnRef) and expression.column.name in names
+    return units and names_unit(aggregate.argument, query.table, always=True)
 
 
 def key_share(share: BudgetShare, context: PlanningContext) -> BudgetShare:

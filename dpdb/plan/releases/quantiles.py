@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from dpdb.plan.expressions.expressions import slots
 from dpdb.plan.logical.query import Function, Query
-from dpdb.plan.physical.lowering import AggregateLowering, Lowered, PlanningContext, contribution_of
-from dpdb.plan.physical.mechanism_choice import MechanismChoice
+from dpdb.plan.physical.lowering import AggregateLowering, Lowered, PlanningContext
 from dpdb.plan.physical.plan import Release, at_once
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.bracket import Bracket
 
 INTERVAL_PART = Fraction(1, 5)
 """The part of a quantile's share that is for its interval."""
@@ -78,7 +78,7 @@ def lower_together(
     if not lowerings:
         return None
     first = lowerings[0]
-    whole, choice = first.lower(), _choice(first)
+    whole = first.lower()
     statistic = whole.releases[0].statistic
     assert isinstance(statistic, Ranks)
     fractions = tuple(each.aggregate.fraction or Fraction(0) for each in lowerings)
@@ -87,14 +87,12 @@ def lower_together(
     places: list[int | None] = []
     for column, (lowering, confidence) in enumerate(zip(lowerings, confidences, strict=True)):
         own = replace(statistic, fraction=fractions[column])
-        shown = confidence is not None and lowering.context.options.interval == "on"
-        part = lowering.share.part(INTERVAL_PART)
-        bracket = choice.for_bracket(own, part, confidence or 0.0) if shown else None
+        bracket = _bracket(lowering, own, confidence)
         shares.append(lowering.share.part(1 - INTERVAL_PART) if bracket else lowering.share)
         places.append(None if bracket is None else 1 + len(brackets))
         if bracket is not None:
             brackets.append(Release("interval", own, bracket, column=column))
-    halves = choice.for_quantiles(fractions, reduce(add, shares))
+    halves = first.choice.for_quantiles(fractions, reduce(add, shares))
     if halves is None:
         return None
     joint = JointRanks(
@@ -104,15 +102,14 @@ def lower_together(
     return LoweredTogether([values, *brackets], whole.range, tuple(places))
 
 
-def _choice(lowering: AggregateLowering) -> MechanismChoice:
-    contribution = contribution_of(
-        lowering.aggregate,
-        lowering.query,
-        lowering.context.policy,
-        lowering.group_count,
-        lowering.parts,
-    )
-    return MechanismChoice(lowering.context.options, contribution, lowering.aggregate.place)
+def _bracket(
+    lowering: AggregateLowering, statistic: Ranks, confidence: float | None
+) -> Bracket | None:
+    """The bracket around a quantile, for a part of its share; None if no interval is shown."""
+    if confidence is None or lowering.context.options.interval != "on":
+        return None
+    share = lowering.share.part(INTERVAL_PART)
+    return lowering.choice.for_bracket(statistic, share, confidence)
 
 
 def lower(lowering: AggregateLowering, confidence: float | None) -> Lowered:
@@ -121,20 +118,12 @@ def lower(lowering: AggregateLowering, confidence: float | None) -> Lowered:
     The greatest and the least value have no bracket: how far the rows reach beyond what is
     found cannot be told. Neither has a quantile that is not shown, for which `confidence` is None.
     """
-    aggregate = lowering.aggregate
-    if (
-        confidence is None
-        or lowering.context.options.interval != "on"
-        or aggregate.function is not Function.QUANTILE
-        or aggregate.fraction in (0, 1)
-    ):
-        return lowering.lower()
-    whole = lowering.lower()
+    aggregate, whole = lowering.aggregate, lowering.lower()
+    if aggregate.function is not Function.QUANTILE or aggregate.fraction in (0, 1):
+        return whole
     statistic = whole.releases[0].statistic
     assert isinstance(statistic, Ranks)
-    bracket = _choice(lowering).for_bracket(
-        statistic, lowering.share.part(INTERVAL_PART), confidence
-    )
+    bracket = _bracket(lowering, statistic, confidence)
     if bracket is None:
         return whole
     value = replace(lowering, share=lowering.share.part(1 - INTERVAL_PART)).lower()

@@ -13,9 +13,7 @@ from dpdb.plan.physical.lowering import (
     NO_SHARE,
     AggregateLowering,
     PlanningContext,
-    contribution_of,
 )
-from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moments import Combination, Estimate, GroupMoments, Moments, value
 from dpdb.plan.physical.plan import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.ranges.intervals import Interval
@@ -221,8 +219,5 @@ def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
     """
     if group.histogram is None:
         return lowering.lower().releases[0]
-    context, aggregate, query = lowering.context, lowering.aggregate, lowering.query
-    cells = lowering.group_count * group.size
-    contribution = contribution_of(aggregate, query, context.policy, cells, group.size)
-    choice = MechanismChoice(context.options, contribution, aggregate.place)
-    return Release("count", group.histogram, choice.for_total(1, 1, lowering.share))
+    noise = lowering.divided(group.size).choice.for_total(1, 1, lowering.share)
+    return Release("count", group.histogram, noise)

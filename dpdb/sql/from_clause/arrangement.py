@@ -32,10 +32,11 @@ from dpdb.plan.relations.relations import (
     Relation,
     Scan,
     Source,
+    relation_of,
     scans,
 )
 from dpdb.plan.relations.stability import Owner, Shape, shape
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
 from dpdb.sql.scopes.views import TableInJoin
 
@@ -99,7 +100,7 @@ def with_lookups(
     """The source of a SELECT with a column for each EXISTS, IN and correlated subquery."""
     if not lookups:
         return source
-    relation: Relation = Scan(source) if isinstance(source, Table) else source.relation
+    relation = relation_of(source)
     for each in lookups:
         match each:
             case Lookup():

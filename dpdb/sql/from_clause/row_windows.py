@@ -21,8 +21,9 @@ from dpdb.plan.expressions.expressions import (
     slots,
 )
 from dpdb.plan.logical.derived import Window
-from dpdb.plan.logical.row_tables import PICKS, RANKINGS, TOTALS, names_in, rows_read, windowed_rows
-from dpdb.plan.relations.relations import Joined, is_full
+from dpdb.plan.logical.row_tables import PICKS, RANKINGS, TOTALS, rows_read, windowed_rows
+from dpdb.plan.relations.privacy_ids import names_in
+from dpdb.plan.relations.relations import Joined, is_full, relation_of, scans
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates.windows import window
 from dpdb.sql.scopes.scopes import RowExpressions
@@ -133,7 +134,8 @@ def _check(
     view: View, windows: Sequence[Window], binder: SelectBinder, where: Place | None
 ) -> None:
     """Refuse windows that would read the rows of several units."""
-    source, names = view.table, names_in(view.table, binder.policy)
+    source = view.table
+    names = names_in(scans(relation_of(source)), binder.policy)
     for each in windows:
         naming = (p for p in each.partition if isinstance(p, ColumnRef))
         if not any(column.column.name in names for column in naming):

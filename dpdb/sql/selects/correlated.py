@@ -26,7 +26,7 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
 from dpdb.plan.logical.query import COUNTS, Aggregate
-from dpdb.plan.relations.privacy_ids import Name, names_of
+from dpdb.plan.relations.privacy_ids import names_in
 from dpdb.plan.relations.relations import (
     Attached,
     Equality,
@@ -34,6 +34,7 @@ from dpdb.plan.relations.relations import (
     Lookup,
     Scan,
     certain_scans,
+    relation_of,
     scans,
 )
 from dpdb.policy.catalog import Column, Kind, Policy, Table
@@ -75,13 +76,10 @@ def is_of(node: exp.Column, scope: Scope) -> bool:
 
 def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> bool:
     """Whether the equality of a row around with a scan's row implies that both are of one unit."""
-    around: dict[str, Name] = {}
-    for each in scans_of(outer):
-        around |= names_of(each, policy)
     match pair:
         case (ColumnRef(column=one), ColumnRef(column=other)):
-            name = around.get(one.name)
-            return name is not None and name == names_of(scan, policy).get(other.name)
+            name = names_in(scans_of(outer), policy).get(one.name)
+            return name is not None and name == names_in([scan], policy).get(other.name)
     return False
 
 
@@ -100,15 +98,13 @@ def scans_of(scope: Scope) -> Iterable[Scan]:
     """The tables that a SELECT reads."""
     if scope.parts:
         return [part.scan for part in scope.parts]
-    table = scope.view.table
-    return [Scan(table)] if isinstance(table, Table) else list(scans(table.relation))
+    return list(scans(relation_of(scope.view.table)))
 
 
 def certain_scans_of(scope: Scope) -> Iterable[Scan]:
     """The tables that every row of the SELECT's source has a row of."""
     if not scope.parts:
-        table = scope.view.table
-        return [Scan(table)] if isinstance(table, Table) else list(certain_scans(table.relation))
+        return list(certain_scans(relation_of(scope.view.table)))
     certain: list[Scan] = []
     for part in scope.parts:
         match part.kind:
@@ -241,7 +237,7 @@ class CorrelatedBinder:
     def _by_unit(self, asked: _Asked, scan: Scan) -> PerUnit:
         """The table of the aggregates of each unit, over the scanned table's own column names."""
         assert isinstance(scan.table, Table)
-        inside = names_of(scan, self.policy)
+        inside = names_in([scan], self.policy)
 
         def raw(expression: Expr) -> Expr:
             """The expression in the names of the table."""

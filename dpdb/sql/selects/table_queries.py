@@ -17,7 +17,7 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, Window
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
 from dpdb.plan.logical.query import Ordering, Output, Query
-from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_of
+from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.policy.catalog import Policy, changed
 from dpdb.policy.names import written
@@ -188,16 +188,8 @@ def groups_units(tree: exp.Select, scope: Scope, policy: Policy) -> bool:
     group = tree.args.get("group")
     if group is None or scope.view.derived is not None:
         return False
-    names = _names(scope, policy)
+    names = names_in(scans_of(scope), policy)
     return any(_naming(node, tree, scope, names) for node in group.expressions)
-
-
-def _names(scope: Scope, policy: Policy) -> dict[str, Name]:
-    """The names of units and rows that the columns of a SELECT's source stand for."""
-    names: dict[str, Name] = {}
-    for scan in scans_of(scope):
-        names |= names_of(scan, policy)
-    return names
 
 
 def _naming(node: exp.Expr, tree: exp.Select, scope: Scope, names: dict[str, Name]) -> bool:
@@ -247,7 +239,7 @@ def unit_view(
     source = with_lookups(source, binder.lookups, policy, binder.facts)
     check_rows(source, where)
     _check_source(source.relation if isinstance(source, Joined) else None, tree, binder)
-    names, labels = _names(scope, policy), _labels(outputs)
+    names, labels = names_in(scans_of(scope), policy), _labels(outputs)
     table = per_unit(
         source,
         condition,
@@ -307,7 +299,7 @@ def refuse_single_units(
     keys: tuple[Expr, ...], scope: Scope, policy: Policy, where: Place | None
 ) -> None:
     """Refuse groups that would each be about one unit."""
-    names = _names(scope, policy)
+    names = names_in(scans_of(scope), policy)
     for key in keys:
         if isinstance(key, ColumnRef) and key.column.name in names and key.column.values is None:
             name, unit = key.column.called, policy.unit

@@ -11,11 +11,10 @@ from dpdb.errors import TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, size, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, UnionAll
-from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.query import Output, Query
-from dpdb.plan.logical.row_tables import RowUnion, UnionPart, WindowedRows, row_union
-from dpdb.plan.relations.relations import Joined, Source, is_full, scans
-from dpdb.policy.catalog import Kind, Table
+from dpdb.plan.logical.row_tables import RowUnion, UnionPart, row_union, stored_tables
+from dpdb.plan.relations.relations import Joined, is_full
+from dpdb.policy.catalog import Kind
 from dpdb.sql.from_clause import sources
 from dpdb.sql.scalars import types
 from dpdb.sql.scopes.scopes import NoisyRowExpressions
@@ -105,7 +104,7 @@ def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBind
             hint="ask the public table in a SELECT of its own",
             place=where,
         )
-    read = islice((table for part in parts for table in _tables_of(part.source)), MAX_TABLES + 1)
+    read = islice((table for part in parts for table in stored_tables(part.source)), MAX_TABLES + 1)
     tables = list(read)
     if len(tables) > MAX_TABLES:
         raise TooLarge(
@@ -121,23 +120,6 @@ def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBind
             hint='name the column that says whom a row is about: unit = "…"',
             place=where,
         )
-
-
-def _tables_of(source: Source) -> Iterator[Table]:
-    """The tables of the policy that a source reads, each as often as it is read."""
-    match source:
-        case Joined():
-            for scan in scans(source.relation):
-                yield from _tables_of(scan.table)
-        case PerUnit(source=inner) if inner is not None:
-            yield from _tables_of(inner)
-        case RowUnion(parts=parts):
-            for part in parts:
-                yield from _tables_of(part.source)
-        case WindowedRows(rows=RowUnion() as rows):
-            yield from _tables_of(rows)
-        case _:
-            yield source
 
 
 def union(
