@@ -7,7 +7,8 @@ Proposition 2.1). So these nodes read answers, and no table.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from dpdb.errors import TooLarge
@@ -106,6 +107,16 @@ class Window:
         ordering = (each.expression for each in self.order)
         where = () if self.where is None else (self.where,)
         return (*self.arguments, *self.partition, *ordering, *where)
+
+    def over(self, new: Callable[[Expr], Expr]) -> Window:
+        """The window with each of these expressions replaced by `new` of it."""
+        return replace(
+            self,
+            arguments=tuple(map(new, self.arguments)),
+            partition=tuple(map(new, self.partition)),
+            order=tuple(each.over(new) for each in self.order),
+            where=None if self.where is None else new(self.where),
+        )
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import field
+from collections.abc import Callable, Iterable
+from dataclasses import field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -109,6 +109,10 @@ class Ordering:
     expression: Expr
     descending: bool
     nulls_first: bool
+
+    def over(self, new: Callable[[Expr], Expr]) -> Ordering:
+        """The term with `new` of its expression."""
+        return replace(self, expression=new(self.expression))
 
 
 def ends_asked_for(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, count
 
 from sqlglot import exp
 
@@ -113,7 +114,14 @@ class FromItem:
 def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
     """The scope of a SELECT that joins several tables, and the parts to be joined."""
     for item in items:
-        _check(item, binder)
+        check_words(item, binder)
+        if item.view.derived is not None:
+            raise Unsupported(
+                "answers are joined with answers and public tables, and not with private ones",
+                hint="a scalar subquery is one noisy number to compare rows with; or ask for the"
+                " answer first, and write what it gives into WHERE or CASE",
+                place=place(item.node, binder.text),
+            )
     items = turned(items, binder)
     scope = Scope(replace(items[0].view, columns=(), where=None, subqueries=()), {}, binder,
                   items[0].node)  # fmt: skip
@@ -126,14 +134,7 @@ def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
         # EXISTS in ON looks at all tables up to this one.
         known = replace(scope, parts=(*parts, *_parts(item, pieces, None, binder)))
         condition = conjunction(scope.condition(view.where), condition_of(item, known))
-        for name in names_of_using(item):
-            pair = (
-                only_column(name, before, item, binder),
-                only_column(name, view.columns, item, binder),
-            )
-            (left, right), _ = types.unify(list(pair), place(name, binder.text))
-            condition = conjunction(condition, compare("=", left, right))
-            scope = merged(scope, name.name, pair, item.kind)
+        scope, condition = with_using(scope, item, (before, view.columns), condition)
         parts += _parts(item, pieces, condition, binder)
     return replace(scope, parts=tuple(parts))
 
@@ -141,21 +142,21 @@ def scope_of(items: Sequence[FromItem], binder: SubqueryBinder) -> Scope:
 def check_words(item: FromItem, binder: SubqueryBinder) -> None:
     """Refuse NATURAL joins, and joins without a condition."""
     where = place(item.node, binder.text)
-    if item.join is not None:
-        if item.join.method == "NATURAL":
-            raise Unsupported(
-                "NATURAL JOIN is not supported: a new column of a policy would change its meaning",
-                hint="USING (column) names the columns that both tables have",
-                place=where,
-            )
-        if (item.join.side, item.join.kind) not in _KINDS:
-            words = " ".join(filter(None, (item.join.side, item.join.kind)))
-            raise Unsupported(f"{words} JOIN is not supported", place=where)
-        only(item.join, binder.text, "this", "side", "kind", "on", "using")
-        if item.kind is not JoinKind.INNER and not (
-            item.join.args.get("on") or names_of_using(item)
-        ):
-            raise Unsupported(f"{item.kind} needs ON or USING", place=where)
+    join = item.join
+    if join is None:
+        return
+    if join.method == "NATURAL":
+        raise Unsupported(
+            "NATURAL JOIN is not supported: a new column of a policy would change its meaning",
+            hint="USING (column) names the columns that both tables have",
+            place=where,
+        )
+    if (join.side, join.kind) not in _KINDS:
+        words = " ".join(filter(None, (join.side, join.kind)))
+        raise Unsupported(f"{words} JOIN is not supported", place=where)
+    only(join, binder.text, "this", "side", "kind", "on", "using")
+    if item.kind is not JoinKind.INNER and not (join.args.get("on") or join.args.get("using")):
+        raise Unsupported(f"{item.kind} needs ON or USING", place=where)
 
 
 def _pieces(
@@ -194,19 +195,6 @@ def _parts(
         yield TableInJoin(scan, alias, kind, own if number else conjunction(own, condition), where)
 
 
-def _check(item: FromItem, binder: SubqueryBinder) -> None:
-    """Refuse joins that `check_words` refuses, and joins of answers with private tables."""
-    check_words(item, binder)
-    where = place(item.node, binder.text)
-    if item.view.derived is not None:
-        raise Unsupported(
-            "answers are joined with answers and public tables, and not with private ones",
-            hint="a scalar subquery is one noisy number to compare rows with; or ask for the answer"
-            " first, and write what it gives into WHERE or CASE",
-            place=where,
-        )
-
-
 def turned(items: Sequence[FromItem], binder: SubqueryBinder) -> Sequence[FromItem]:
     """The tables of FROM, with the sides of a RIGHT JOIN exchanged."""
     right = [item for item in items if item.join is not None and item.join.side == "RIGHT"]
@@ -241,12 +229,8 @@ def new_leaf(table: Table, taken: set[str]) -> str:
             name = "windowed"
         case _:
             name = table.name.replace(".", "_")
-    number = 1
-    leaf = name
-    while leaf in taken:
-        number += 1
-        leaf = f"{name}#{number}"
-    return leaf
+    numbered = (f"{name}#{number}" for number in count(2))
+    return next(leaf for leaf in chain([name], numbered) if leaf not in taken)
 
 
 def leaf_view(view: View, scan: Scan, subqueries: int, *, outer: bool) -> View:
@@ -297,12 +281,19 @@ def condition_of(item: FromItem, scope: Scope) -> Expr | None:
     return None if on is None else RowExpressions(scope.binder, scope).condition(on)
 
 
-def names_of_using(item: FromItem) -> list[exp.Identifier]:
-    """The names of USING."""
-    return [] if item.join is None else item.join.args.get("using") or []
+def with_using(
+    scope: Scope, item: FromItem, sides: tuple[ViewColumns, ViewColumns], condition: Expr | None
+) -> tuple[Scope, Expr | None]:
+    """The scope with the columns of each name in USING as one, and the condition of the join."""
+    for name in (item.join and item.join.args.get("using")) or ():
+        left, right = (_only_column(name, columns, item, scope.binder) for columns in sides)
+        equal, _ = types.unify([left, right], place(name, scope.binder.text))
+        condition = conjunction(condition, compare("=", *equal))
+        scope = _merged(scope, name.name, (left, right), item.kind)
+    return scope, condition
 
 
-def only_column(
+def _only_column(
     name: exp.Identifier, columns: ViewColumns, item: FromItem, binder: SubqueryBinder
 ) -> Expr:
     """The column of a name in USING on one side of the join."""
@@ -316,7 +307,7 @@ def only_column(
     raise UnknownName(problem, hint="ON a.x = b.y names both", place=place(item.node, binder.text))
 
 
-def merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
+def _merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
     """The scope with the two columns of USING as one: the value of either that is not NULL."""
     left, right = pair
     whole = call("coalesce", [left, right], None) if kind is JoinKind.FULL else left

@@ -152,16 +152,9 @@ def _check(
 def _over(each: Window, held: Mapping[Expr, ColumnRef]) -> Window:
     """The window over the columns `held` of the made table."""
 
-    def new(leaf: Slot | ColumnRef) -> Expr:
+    def column(leaf: Slot | ColumnRef) -> Expr:
         return leaf if isinstance(leaf, Slot) else held[leaf]
 
-    value, *others = each.arguments or (None,)
-    return replace(
-        each,
-        arguments=() if value is None else (held[value], *(o for o in others if o is not None)),
-        partition=tuple(substituted(part, new) for part in each.partition),
-        order=tuple(
-            replace(term, expression=substituted(term.expression, new)) for term in each.order
-        ),
-        where=None if each.where is None else substituted(each.where, new),
-    )
+    arguments = (*(held[first] for first in each.arguments[:1]), *each.arguments[1:])
+    others = replace(each, arguments=()).over(lambda part: substituted(part, column))
+    return replace(others, arguments=arguments)

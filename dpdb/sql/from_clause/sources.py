@@ -8,8 +8,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpdb.errors import Place, UnknownName, Unsupported
-from dpdb.plan.expressions.expressions import Expr, Slot, compare, conjunction, slots
-from dpdb.plan.logical.derived import AnswerJoin, Derived, Released
+from dpdb.plan.expressions.expressions import Expr, Slot, conjunction, slots
+from dpdb.plan.logical.derived import AnswerJoin, Released
 from dpdb.plan.logical.query import Output, PublicRows, Query
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.names import suggestion
@@ -20,11 +20,9 @@ from dpdb.sql.from_clause.joins import (
     beside,
     check_words,
     condition_of,
-    merged,
-    names_of_using,
-    only_column,
     scope_of,
     turned,
+    with_using,
 )
 from dpdb.sql.from_clause.public_tables import check_matched
 from dpdb.sql.from_clause.row_windows import (
@@ -33,7 +31,6 @@ from dpdb.sql.from_clause.row_windows import (
     WindowedExpressions,
     windowed_view,
 )
-from dpdb.sql.scalars import types
 from dpdb.sql.scopes.group_by import position
 from dpdb.sql.scopes.scopes import RowExpressions, condition_in
 from dpdb.sql.scopes.select_binder import SelectBinder
@@ -58,32 +55,19 @@ def _joined(scope: Scope, item: FromItem, binder: SubqueryBinder) -> Scope:
     left, right = scope.view.derived, item.view.derived
     assert left is not None
     assert right is not None
-    view = _after(item.view, left)
-    before = scope.view.columns
-    scope = beside(scope, view, item, binder)
-    condition = condition_of(item, scope)
-    for name in names_of_using(item):
-        pair = (
-            only_column(name, before, item, binder),
-            only_column(name, view.columns, item, binder),
-        )
-        sides, _ = types.unify(list(pair), place(name, binder.text))
-        condition = conjunction(condition, compare("=", *sides))
-        scope = merged(scope, name.name, pair, item.kind)
-    if condition is not None and slots(condition, "subquery"):
-        raise Unsupported("a subquery cannot be in ON here", place=place(item.node, binder.text))
-    join = AnswerJoin(item.kind, left, right, condition)
-    return replace(scope, view=replace(scope.view, derived=join))
-
-
-def _after(view: View, left: Derived) -> View:
-    """The view of an answer whose columns come after those of another."""
 
     def after(column: Expr) -> Expr:
         assert isinstance(column, Slot)
         return replace(column, index=column.index + len(left.columns))
 
-    return replace(view, columns=tuple((name, after(column)) for name, column in view.columns))
+    columns = tuple((name, after(column)) for name, column in item.view.columns)
+    both = beside(scope, replace(item.view, columns=columns), item, binder)
+    sides = scope.view.columns, columns
+    scope, condition = with_using(both, item, sides, condition_of(item, both))
+    if condition is not None and slots(condition, "subquery"):
+        raise Unsupported("a subquery cannot be in ON here", place=place(item.node, binder.text))
+    join = AnswerJoin(item.kind, left, right, condition)
+    return replace(scope, view=replace(scope.view, derived=join))
 
 
 SCHEMAS = ("main", "public")

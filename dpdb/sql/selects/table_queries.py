@@ -16,7 +16,7 @@ from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, Window
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
-from dpdb.plan.logical.query import Ordering, Output, Query
+from dpdb.plan.logical.query import Output, Query
 from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.policy.catalog import Policy, changed
@@ -55,13 +55,15 @@ def over_answer(
         outputs=tuple(
             replace(o, expression=answer.over(o.expression, o.label)) for o in query.outputs
         ),
-        windows=tuple(map(answer.window, windows)),
+        windows=tuple(each.over(answer.over) for each in windows),
         qualify=None if qualify is None else answer.over(qualify),
-        order=tuple(map(answer.ordering, query.order)),
+        order=tuple(each.over(answer.over) for each in query.order),
         limit=query.limit,
         offset=query.offset,
         # Last, as the expressions above have added the columns that they read.
-        input=answering(replace(query, outputs=answer.outputs, order=(), limit=None, offset=0)),
+        input=answering(
+            replace(query, outputs=tuple(answer.columns.values()), order=(), limit=None, offset=0)
+        ),
     )
 
 
@@ -75,11 +77,6 @@ class _Answer:
 
     query: Query
     columns: dict[Expr, Output] = field(default_factory=dict)
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        """The columns found so far."""
-        return tuple(self.columns.values())
 
     def over(self, expression: Expr, label: str = "") -> Expr:
         """An expression over the query's slots as one over the columns of its answer."""
@@ -97,20 +94,6 @@ class _Answer:
         used = sorted(slots(expression, "aggregate"))
         names = dict.fromkeys(self.query.aggregates[index].function.upper() for index in used)
         return ", ".join(names) or "key"
-
-    def ordering(self, ordering: Ordering) -> Ordering:
-        """The same term of ORDER BY over the columns of the answer."""
-        return replace(ordering, expression=self.over(ordering.expression))
-
-    def window(self, window: Window) -> Window:
-        """The same window over the columns of the answer."""
-        return replace(
-            window,
-            arguments=tuple(map(self.over, window.arguments)),
-            partition=tuple(map(self.over, window.partition)),
-            order=tuple(map(self.ordering, window.order)),
-            where=None if window.where is None else self.over(window.where),
-        )
 
 
 def table_query(

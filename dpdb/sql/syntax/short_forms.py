@@ -7,8 +7,6 @@ all values but NULL, as in DuckDB.
 
 from __future__ import annotations
 
-from functools import reduce
-
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
@@ -26,10 +24,8 @@ def write_out_semi_joins(tree: exp.Select, text: str) -> None:
     if not semi_joins or any(join.side in ("RIGHT", "FULL") for join in joins):
         return
     tree.set("joins", [join for join in joins if not any(join is each for each in semi_joins)])
-    before, where = tree.args["from_"].this, tree.args.get("where")
-    tests = [_lookup(join, before.alias_or_name, text) for join in semi_joins]
-    conditions = [*([exp.Paren(this=where.this)] if where else []), *tests]
-    tree.set("where", exp.Where(this=_all(conditions)))
+    left = tree.args["from_"].this.alias_or_name
+    tree.where(*(_lookup(join, left, text) for join in semi_joins), copy=False)
 
 
 def _lookup(join: exp.Join, left: str, text: str) -> exp.Expr:
@@ -46,11 +42,9 @@ def _lookup(join: exp.Join, left: str, text: str) -> exp.Expr:
 def _condition(join: exp.Join, left: str, text: str) -> exp.Expr:
     """The condition of a join; within EXISTS an unqualified name would be the inner table's."""
     right = join.this.alias_or_name
-    conditions: list[exp.Expr] = [
-        _equal(name, left, right) for name in join.args.get("using") or []
-    ]
-    if (on := join.args.get("on")) is not None:
-        conditions = [on]
+    on = join.args.get("on")
+    conditions = [_equal(name, left, right) for name in join.args.get("using") or []]
+    conditions = conditions if on is None else [on]
     bare = [column for column in on.find_all(exp.Column) if not column.table] if on else []
     if bare or not conditions or not (left and right):
         raise Unsupported(
@@ -58,19 +52,12 @@ def _condition(join: exp.Join, left: str, text: str) -> exp.Expr:
             hint="ON a.x = b.y; or WHERE [NOT] EXISTS (SELECT 1 FROM b WHERE b.y = a.x)",
             place=place(bare[0] if bare else join, text),
         )
-    return _all(conditions)
+    return exp.and_(*conditions, copy=False)
 
 
-def _equal(name: exp.Identifier, left: str, right: str) -> exp.EQ:
-    sides = [
-        exp.Column(this=name.copy(), table=exp.to_identifier(table, quoted=True))
-        for table in (left, right)
-    ]
-    return exp.EQ(this=sides[0], expression=sides[1])
-
-
-def _all(conditions: list[exp.Expr]) -> exp.Expr:
-    return reduce(lambda left, right: exp.And(this=left, expression=right), conditions)
+def _equal(name: exp.Identifier, left: str, right: str) -> exp.Expr:
+    one, other = (exp.column(name.copy(), exp.to_identifier(t, quoted=True)) for t in (left, right))
+    return exp.EQ(this=one, expression=other)
 
 
 _CLAUSES = ("group", "having", "qualify", "order", "limit", "offset", "distinct")
@@ -103,9 +90,7 @@ def with_groups(tree: exp.Select, written: list[str], text: str) -> list[str]:
     tree.set("group", exp.Group(expressions=[top.value.copy()]))
     if top.number is None:
         present = exp.Not(this=exp.Is(this=top.value.copy(), expression=exp.Null()))
-        where = tree.args.get("where")
-        kept = exp.And(this=exp.Paren(this=where.this), expression=present) if where else present
-        tree.set("where", exp.Where(this=kept))
+        tree.where(present, copy=False)
         return names
     first = exp.Ordered(this=top.measure.copy(), desc=True)
     tree.set("order", exp.Order(expressions=[first]))

@@ -108,16 +108,7 @@ class Effort:
 
 def start(node: exp.Expr) -> int:
     """The offset in the text of the first part of `node` that has one; -1 if none has."""
-    starts = []
-    parts: list[object] = [node]
-    for part in parts:
-        if isinstance(part, exp.Expr):
-            if (first := part.meta.get("start")) is not None:
-                starts.append(first)
-            parts.extend(part.args.values())
-        elif isinstance(part, list):
-            parts.extend(part)
-    return min(starts, default=-1)
+    return min((part.meta["start"] for part in node.walk() if "start" in part.meta), default=-1)
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
