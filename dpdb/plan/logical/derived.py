@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Expr, Slot, slots
@@ -31,7 +31,7 @@ class Released:
     @property
     def columns(self) -> Columns:
         """The names and types of its columns."""
-        return _columns(self.query.outputs)
+        return tuple(each.column for each in self.query.outputs)
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +147,7 @@ class Selection:
     @property
     def columns(self) -> Columns:
         """The names and types of its columns."""
-        return _columns(self.outputs)
+        return tuple(each.column for each in self.outputs)
 
 
 Derived = Released | Values | UnionAll | AnswerJoin | Selection
@@ -196,10 +196,6 @@ def released(derived: Derived) -> Iterator[Query]:
         yield from released(each)
 
 
-def _columns(outputs: tuple[Output, ...]) -> Columns:
-    return tuple((each.label, each.expression.kind) for each in outputs)
-
-
 MAX_PAIRS = 1_000_000
 """The most pairs of rows of answers that a join looks at."""
 MAX_CELLS = 10_000_000
@@ -211,17 +207,28 @@ _COMPUTED = ("aggregate", "window", "scalar")
 
 
 @lru_cache(maxsize=1_000)
-def noisy_columns(derived: Derived) -> tuple[bool, ...]:
-    """For each column whether it is computed from anything noisy."""
+def noisy_columns(derived: Derived, *, passed_on: bool = False) -> tuple[bool, ...]:
+    """For each column whether it is computed from anything noisy.
+
+    With `passed_on`, whether it is a noisy column of an answer as it is, with its intervals.
+    """
+    of = partial(noisy_columns, passed_on=passed_on)
     match derived:
         case Released(query=query):
             return tuple(_reads(each.expression, _RELEASED, ()) for each in query.outputs)
         case Values(columns=columns):
             return (False,) * len(columns)
         case UnionAll(inputs=several):
-            return tuple(map(any, zip(*map(noisy_columns, several), strict=True)))
+            return tuple(map(any, zip(*map(of, several), strict=True)))
         case AnswerJoin(left=left, right=right):
-            return noisy_columns(left) + noisy_columns(right)
+            return of(left) + of(right)
+        case Selection(outputs=outputs, input=below) if passed_on:
+            # A grouped Selection has no columns of its input.
+            shown, noisy = (each.expression for each in outputs), of(below)
+            return tuple(
+                isinstance(each, Slot) and each.role == "column" and noisy[each.index]
+                for each in shown
+            )
         case Selection(outputs=outputs):
             return tuple(_is_noisy(each.expression, derived) for each in outputs)
 
@@ -241,28 +248,9 @@ def _reads(expression: Expr, roles: tuple[str, ...], noisy: tuple[bool, ...]) ->
     )
 
 
-@lru_cache(maxsize=1_000)
-def _passed_on(derived: Derived) -> tuple[bool, ...]:
-    """For each column whether it is a noisy one of an answer, with its intervals."""
-    match derived:
-        case Released() | Values():
-            return noisy_columns(derived)
-        case UnionAll(inputs=several):
-            return tuple(map(any, zip(*map(_passed_on, several), strict=True)))
-        case AnswerJoin(left=left, right=right):
-            return _passed_on(left) + _passed_on(right)
-        case Selection(outputs=outputs, input=below):
-            shown, noisy = (each.expression for each in outputs), _passed_on(below)
-            # A column of the input as it is; a grouped Selection has none.
-            return tuple(
-                isinstance(each, Slot) and each.role == "column" and noisy[each.index]
-                for each in shown
-            )
-
-
 def has_intervals(derived: Derived) -> bool:
     """Whether some column of an answer is passed on as it is, with its intervals."""
-    return any(_passed_on(derived))
+    return any(noisy_columns(derived, passed_on=True))
 
 
 def selects_by_noise(derived: Derived) -> bool:
@@ -271,12 +259,10 @@ def selects_by_noise(derived: Derived) -> bool:
     The intervals of all of them must hold at once then. Groups have no intervals, so what chooses
     the rows that are grouped does not matter.
     """
-    deciding: list[Expr | None]
     match derived:
         case Released(query=query):
             cut = query.limit is not None or bool(query.offset)
-            deciding = [each.expression for each in query.order if cut]
-            deciding += [query.having] if query.having else []
+            deciding = [query.having, *(each.expression for each in query.order if cut)]
             return any(each and _reads(each, _RELEASED, ()) for each in deciding)
         case AnswerJoin(condition=condition):
             below = noisy_columns(derived)
@@ -286,8 +272,8 @@ def selects_by_noise(derived: Derived) -> bool:
             return False
         case Selection():
             cut = derived.limit is not None or bool(derived.offset)
-            deciding = [derived.where, derived.qualify]
-            deciding += [each.expression for each in derived.order if cut]
+            ordering = (each.expression for each in derived.order if cut)
+            deciding = [derived.where, derived.qualify, *ordering]
             if derived.distinct or any(_is_noisy(each, derived) for each in deciding if each):
                 return True
             return selects_by_noise(derived.input)
@@ -310,7 +296,7 @@ def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
             sides = most_rows(left, cells), most_rows(right, cells)
             if math.prod(sides) > MAX_PAIRS:
                 raise TooLarge(f"{sides[0]} × {sides[1]} rows to join, {MAX_PAIRS} are allowed")
-            columns = len(noisy_columns(derived))
+            columns = len(derived.columns)
             if math.prod(sides) * columns > MAX_CELLS:
                 pairs = f"{sides[0]} × {sides[1]} rows of {columns} columns to join"
                 raise TooLarge(f"{pairs}, {MAX_CELLS} cells are allowed")

@@ -101,6 +101,11 @@ class Output:
     label: str
     expression: Expr
 
+    @property
+    def column(self) -> tuple[str, Kind]:
+        """The name and the type."""
+        return self.label, self.expression.kind
+
 
 @dataclass(frozen=True)
 class Ordering:

@@ -25,7 +25,7 @@ from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.per_unit import PerUnit, aggregate_bounds, argument_grid
 from dpdb.plan.logical.query import Function
 from dpdb.plan.ranges.ranges import nullable
-from dpdb.plan.ranges.statistics import Grid, fit_grid
+from dpdb.plan.ranges.statistics import fit_grid
 from dpdb.plan.relations.privacy_ids import Name, names_in, names_unit
 from dpdb.plan.relations.relations import Joined, Source, relation_of, scans
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
@@ -165,14 +165,10 @@ def _column(
     grids = [argument_grid(expression, part.where) for expression, part in held]
     if not grids or None in grids:
         return replace(column, nullable=missing or kind is Kind.NUMBER)
-    return _on_common_grid(column, [grid for grid in grids if grid is not None])
-
-
-def _on_common_grid(column: Column, grids: Sequence[Grid]) -> Column:
-    """The column with bounds and a step for the values of all grids."""
-    low = min(grid.lower * grid.step for grid in grids)
-    high = max(grid.upper * grid.step for grid in grids)
-    grid = fit_grid(_common(grid.step for grid in grids), low, high, MAGNITUDE_LIMIT)
+    known = [grid for grid in grids if grid is not None]
+    low = min(grid.lower * grid.step for grid in known)
+    high = max(grid.upper * grid.step for grid in known)
+    grid = fit_grid(_common([grid.step for grid in known]), low, high, MAGNITUDE_LIMIT)
     low, high = grid.lower * grid.step, grid.upper * grid.step
     return replace(column, lower=low, upper=high, step=grid.step)
 
@@ -191,15 +187,10 @@ def _values(expressions: Iterable[Expr]) -> tuple[Value, ...] | None:
     return tuple(listed) or None
 
 
-def _common(steps: Iterable[Fraction]) -> Fraction:
+def _common(steps: Sequence[Fraction]) -> Fraction:
     """The greatest step of which all steps are whole multiples."""
-    common = Fraction(0)
-    for step in steps:
-        numerator = math.gcd(
-            common.numerator * step.denominator, step.numerator * common.denominator
-        )
-        common = Fraction(numerator, common.denominator * step.denominator)
-    return common
+    denominator = math.lcm(*(step.denominator for step in steps))
+    return Fraction(math.gcd(*(int(step * denominator) for step in steps)), denominator)
 
 
 RANKINGS = ("row_number", "rank", "dense_rank")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
 from dpdb.plan.expressions.calendar import (
@@ -193,6 +193,20 @@ def start_range(unit: str, date: Interval) -> Interval:
     if inside.empty:
         return EVERYTHING
     return rounded(inside, lambda end: int(STARTS[unit](math.floor(end))))
+
+
+_LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
+"""The days of the longest year, quarter, month and week."""
+
+
+def starts_within(unit: str, dates: Interval) -> Iterator[int]:
+    """The first days of all years, quarters, months or weeks that some dates are in."""
+    start, last = STARTS[unit], math.floor(dates.upper)
+    day = start(math.ceil(dates.lower))
+    while day <= last:
+        yield day
+        # The day `step` days after a start lies in the next year, quarter, month or week.
+        day = start(day + _LONGEST[unit])
 
 
 def later_range(date: Interval, months: int) -> Interval:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.calendar import CLOCK_CYCLES, CYCLES, STARTS, months_later
@@ -25,7 +25,7 @@ from dpdb.plan.expressions.expressions import (
     children,
 )
 from dpdb.plan.expressions.text_functions import TEXT_CHANGES, text_change
-from dpdb.plan.ranges.function_ranges import DATES, day_range, timestamp_step
+from dpdb.plan.ranges.function_ranges import DATES, day_range, starts_within, timestamp_step
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
 from dpdb.policy.catalog import Column, Kind, Value
@@ -66,7 +66,7 @@ def _declared_values(key: Expr, where: Expr | None, known: Environment) -> tuple
     if any(limits.empty for limits in inside.values()):
         inside = known  # No row passes, so any values will do.
     values = possible_values(key, of_column, inside)
-    if not values:
+    if not values or (len(values) > _MOST_YEARS and _in_any_year(key, inside)):
         raise Unsupported(
             "the policy does not say which values this expression can have",
             hint="group by a CASE with constants, by FLOOR(x / 10) or YEAR(d) of a column with"
@@ -170,8 +170,6 @@ _MOST_YEARS = 100
 """The most values of an expression that counts years which only the calendar bounds."""
 
 Values = tuple[Value, ...]
-_LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
-"""The days of the longest year, quarter, month and week."""
 _OPERATORS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -184,22 +182,13 @@ _OPERATORS: dict[str, Callable[[float, float], float]] = {
 def possible_values(
     expression: Expr, of_column: Callable[[ColumnRef], Values | None], known: Environment
 ) -> Values | None:
-    """Every value that is not NULL, and perhaps more; None where there may be too many.
+    """Every value that is not NULL, and perhaps more; None if there may be too many.
 
-    `of_column` gives the values of a column, and `known` the intervals of columns.
+    `of_column` returns the values of a column, and `known` has the intervals of columns.
     """
 
-    values = _possible_values(expression, of_column, known)
-    if values and len(values) > _MOST_YEARS and _in_any_year(expression, known):
-        return None
-    return values
-
-
-def _possible_values(
-    expression: Expr, of_column: Callable[[ColumnRef], Values | None], known: Environment
-) -> Values | None:
     def of(part: Expr) -> Values | None:
-        return _possible_values(part, of_column, known)
+        return possible_values(part, of_column, known)
 
     values: Values | None = None
     match expression:
@@ -290,18 +279,8 @@ def _starts(unit: str, kind: Kind, limits: Interval) -> Values | None:
     dates = day_range(limits) if stamped else limits.meet(DATES)
     if unit not in STARTS or not dates.bounded:
         return None
-    return tuple(day * DAY if stamped else day for day in _each_start(unit, dates))
-
-
-def _each_start(unit: str, dates: Interval) -> Iterator[int]:
-    start, step = STARTS[unit], _LONGEST[unit]
-    day, last = start(math.ceil(dates.lower)), math.floor(dates.upper)
-    for _ in range(MAX_VALUES + 1):
-        if day > last:
-            return
-        yield day
-        # The day `step` days after a start lies in the next year, quarter, month or week.
-        day = start(day + step)
+    starts = islice(starts_within(unit, dates), MAX_VALUES + 1)
+    return tuple(day * DAY if stamped else day for day in starts)
 
 
 def _multiples(unit: int, limits: Interval) -> Values | None:

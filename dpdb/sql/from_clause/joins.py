@@ -33,21 +33,18 @@ JoinedScan = tuple[Scan, JoinKind, Expr | None]
 """A table, the kind of its join with the tables before it, and the condition of the join."""
 
 
-def is_taken_apart(source: Joined, *, first: bool) -> bool:
+def _can_be_taken_apart(relation: Relation, *, first: bool) -> bool:
     """Whether the tables can be joined one by one.
 
     Inner joins can anywhere in FROM, LEFT JOINs only at its beginning.
     """
-    relation: Relation = source.relation
-    kinds = []
-    while isinstance(relation, Join):
-        kinds.append(relation.kind)
-        relation = relation.left
-    allowed = (JoinKind.INNER, JoinKind.LEFT) if first else (JoinKind.INNER,)
-    return isinstance(relation, Scan) and all(kind in allowed for kind in kinds)
+    if isinstance(relation, Join):
+        kept = relation.kind is JoinKind.INNER or (first and relation.kind is JoinKind.LEFT)
+        return kept and _can_be_taken_apart(relation.left, first=first)
+    return isinstance(relation, Scan)
 
 
-def taken_apart(
+def _taken_apart(
     view: View, leaves: dict[str, str], subqueries: int
 ) -> tuple[View, list[JoinedScan]]:
     """A view of joined tables with its leaves renamed, and its tables.
@@ -172,7 +169,7 @@ def _pieces(
     if isinstance(table, Table):
         scan = Scan(table, new_leaf(table, taken))
         return leaf_view(item.view, scan, subqueries, outer=outer), [(scan, item.kind, None)]
-    if outer or not is_taken_apart(table, first=not before):
+    if outer or not _can_be_taken_apart(table.relation, first=not before):
         raise Unsupported(
             "a SELECT that looks into another table, or joins it by an outer join, is not joined"
             " with further ones",
@@ -182,7 +179,7 @@ def _pieces(
     leaves: dict[str, str] = {}
     for scan in scans(table.relation):
         leaves[scan.leaf] = new_leaf(scan.table, taken | {*leaves.values()})
-    return taken_apart(item.view, leaves, subqueries)
+    return _taken_apart(item.view, leaves, subqueries)
 
 
 def _parts(
