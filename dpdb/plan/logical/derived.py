@@ -281,10 +281,7 @@ def selects_by_noise(derived: Derived) -> bool:
 
 
 def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
-    """The most rows that it can have, from the numbers of groups of the answers.
-
-    Raises TooLarge where a join has to look at more than MAX_PAIRS pairs of rows, or MAX_CELLS.
-    """
+    """The most rows of a derived table, given those of the answers; refuses too large joins."""
     match derived:
         case Released(query=query):
             return cells[query]

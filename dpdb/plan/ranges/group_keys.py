@@ -36,7 +36,7 @@ MAX_RANGE = 10_000
 """The most values of a column of whole numbers that is grouped by its bounds."""
 
 
-def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+def key_values(key: Expr, where: Expr | None, known: Environment) -> Values:
     """The values of `key` that rows for which `where` is true can have, by the policy.
 
     If the policy declares no values, `where` may list them with `key IN (…)` or `key = …`.
@@ -45,18 +45,17 @@ def key_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value
     try:
         return _declared_values(key, where, known)
     except Unsupported:
-        values = _listed(key, where)
-        if not values:
-            raise
-        return values
+        if values := _listed(key, where):
+            return values
+        raise
 
 
-def _declared_values(key: Expr, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+def _declared_values(key: Expr, where: Expr | None, known: Environment) -> Values:
     """The values of `key` by the policy."""
     if isinstance(key, ColumnRef):
         return _column_values(key, where, known)
 
-    def of_column(column: ColumnRef) -> tuple[Value, ...] | None:
+    def of_column(column: ColumnRef) -> Values | None:
         try:
             return _column_values(column, where, known)
         except Unsupported:
@@ -75,7 +74,7 @@ def _declared_values(key: Expr, where: Expr | None, known: Environment) -> tuple
     return _admitted(key, where, values) or values
 
 
-def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tuple[Value, ...]:
+def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> Values:
     """The declared values of a column that rows for which `where` is true can have."""
     declared = interval(key, known)
     inside = interval(key, narrow(where, known)) if key.kind.ordinal else declared
@@ -89,16 +88,14 @@ def _column_values(key: ColumnRef, where: Expr | None, known: Environment) -> tu
     return narrowed or values
 
 
-def _listed(key: Expr, where: Expr | None) -> tuple[Value, ...]:
+def _listed(key: Expr, where: Expr | None) -> Values:
     """The values to which `where` restricts `key`, each once and in ascending order."""
-    lists = list(_equalities(key, where))
-    if not lists:
-        return ()
-    values = (v for v in lists[0] if not (key.kind.whole and isinstance(v, Fraction)))
+    first = next(_equalities(key, where), ())
+    values = (v for v in first if not (key.kind.whole and isinstance(v, Fraction)))
     return _admitted(key, where, tuple(sorted(set(values))))
 
 
-def _admitted(key: Expr, where: Expr | None, values: tuple[Value, ...]) -> tuple[Value, ...]:
+def _admitted(key: Expr, where: Expr | None, values: Values) -> Values:
     """The values that are in every list of constants to which `where` restricts `key`."""
     lists = [set(constants) for constants in _equalities(key, where)]
     if not lists:
@@ -126,7 +123,7 @@ def found_places(keys: tuple[Expr, ...], where: Expr | None) -> tuple[int, ...]:
     return tuple(place for place, key in enumerate(keys) if is_found(key, where))
 
 
-def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
+def _declared(key: ColumnRef, inside: Interval) -> Values:
     """The declared list of values, or all multiples of the step in the interval `inside`."""
     column = key.column
     if column.values is not None:
@@ -146,7 +143,7 @@ def _declared(key: ColumnRef, inside: Interval) -> tuple[Value, ...]:
     )
 
 
-def _equalities(key: Expr, where: Expr | None) -> Iterator[tuple[Value, ...]]:
+def _equalities(key: Expr, where: Expr | None) -> Iterator[Values]:
     """The constants of each list to which a conjunct of `where` restricts `key`."""
     match where:
         case Logic(operator="and", operands=operands):

@@ -16,7 +16,7 @@ from dpdb.plan.physical.plan import Release, at_once
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.bracket import Bracket
+from dpdb.privacy.mechanisms.bracket import Bracket
 
 INTERVAL_PART = Fraction(1, 5)
 """The part of a quantile's share that is for its interval."""
