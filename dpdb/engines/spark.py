@@ -25,11 +25,10 @@ from dpdb.engines.protocol import (
     Witness,
     too_large,
 )
-from dpdb.engines.sources.arrow.parquet_reader import ParquetReader
+from dpdb.engines.sources.arrow.readers import ParquetReader, SparkSource
 from dpdb.engines.sources.arrow.typed_source import TypedColumns
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import NO_DATA, Loaded, Version, has_changed, version_of
-from dpdb.engines.sources.spark_source import SparkSource
 from dpdb.engines.statistics.accumulators import adds_up, exact_results
 from dpdb.engines.statistics.found_keys import UnitedKeys
 from dpdb.engines.streams.engine import StreamEngine, can_stream

@@ -25,7 +25,7 @@ HISTORY = (
 """The columns of the history; `statement` is a decision's reason where nothing was asked."""
 _SUMS = ("statements", "epsilon")
 RECENT = 20
-"""How many entries `show` lists."""
+"""The number of entries that `show` lists."""
 
 
 def open_budget(policy: Policy) -> None:
@@ -52,7 +52,7 @@ def revoke(policy: Policy, analyst: str) -> None:
 
 
 def overview(policy: Policy) -> dict[str, AnswerRecord]:
-    """What became of the budget: in all, by analyst, by day, and the last entries, by title."""
+    """Tables on the budget by title: in all, by analyst, by day, and the last entries."""
     book = custodian.book_of(policy)
     last = book.last().entry
     decision = decision_of(book, last)

@@ -24,7 +24,8 @@ from dpdb.policy.budget import (
 from dpdb.policy.catalog import Policy
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.numbers import Number, as_written
-from dpdb.policy.reading.reader import policy_for, read_policy, with_bounds
+from dpdb.policy.reading.column_reader import with_bounds
+from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.policy.schemas.table_files import check_file, undeclared_server_table
 from dpdb.policy.storage import is_server_address, server_table
 
@@ -182,7 +183,7 @@ def _policy(source: DataSource, form: CsvFormat | None, names: Sequence[str]) ->
 def _form(
     separator: str | None, encoding: str | None, no_header: Sequence[str] | None
 ) -> CsvFormat | None:
-    """How files without a policy are written; None where nothing is said of that."""
+    """The format of files without a policy; None where no argument says anything of it."""
     if separator is encoding is no_header is None:
         return None
     if no_header is not None and not _are_names(no_header):
@@ -208,11 +209,11 @@ _ALIKE = {
     "noise": "their noise",
     "timing": "the moments of their answers",
 }
-"""What policies must say alike of a session, and what messages call it."""
+"""The fields in which joined policies must agree, and the words for each in messages."""
 
 
 def _joined(policies: list[Policy]) -> Policy:
-    """One policy with the tables of all; what they say of the session must be the same."""
+    """A policy with the tables of all, which must agree on the session."""
     if not policies:
         raise UsageError("no data file or policy given")
     first = policies[0]

@@ -12,7 +12,8 @@ import pytest
 from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import MissingBounds, SetupError, Unsupported
 from dpdb.policy.catalog import Policy
-from dpdb.policy.reading.reader import policy_for, with_bounds
+from dpdb.policy.reading.column_reader import with_bounds
+from dpdb.policy.reading.reader import policy_for
 from dpdb.session.session import Session
 from tests.support.exactly import planned, raw_of, write
 from tests.support.known_attacks import HEADER, POLICY, ROWS, people, rich

@@ -62,7 +62,7 @@ MUTANTS: list[Mutant] = [
         "import dpdb.engines.sources.csv_source",
         {SOURCES, CIRCLES},
     ),
-    ("engines/sources/csv_source.py", "import dpdb.engines.sources.spark_source", {SOURCES}),
+    ("engines/sources/csv_source.py", "import dpdb.engines.sources.postgres_source", {SOURCES}),
     ("session/session.py", "def later(): import dpdb.lab.people", {ROOMS, CIRCLES}),
     # plan imports policy, which imports errors
     ("errors.py", "import numpy", {PLANS}),

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from dpdb import manual
-from dpdb.policy.reading import budget_reader, column_reader, reader, table_reader
+from dpdb.policy.reading import column_reader, reader, table_reader
 from dpdb.policy.reading.reader import read_policy
 from tests.support.pages import code, table
 
 READ = {
-    "budget": budget_reader.KEYS,
-    "privacy": reader.KEYS,
+    "budget": reader.BUDGET_KEYS,
+    "privacy": reader.PRIVACY_KEYS,
     "tables.T": table_reader.KEYS,
     "column": column_reader.KEYS,
 }

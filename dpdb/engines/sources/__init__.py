@@ -1,4 +1,4 @@
-"""Where the rows of a table are read from: each kind of source into the same columns.
+"""Sources of rows: each kind of file or server is read into the same columns.
 
 `protocol` says what a source gives back, and `opening` which source a table has, as its policy says
 it. The cells of a CSV file and the values of typed columns go through the same builders, so that

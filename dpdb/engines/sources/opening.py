@@ -28,17 +28,17 @@ class Sources:
             case Storage.CSV:
                 return CsvSource(table)
             case Storage.PARQUET:
-                from dpdb.engines.sources.arrow.parquet_reader import ParquetReader
+                from dpdb.engines.sources.arrow.readers import ParquetReader
                 from dpdb.engines.sources.arrow.typed_source import TypedSource
 
                 return TypedSource(table, ParquetReader())
             case Storage.DUCKDB:
-                from dpdb.engines.sources.arrow.duckdb_reader import DuckDBReader
+                from dpdb.engines.sources.arrow.readers import DuckDBReader
                 from dpdb.engines.sources.arrow.typed_source import TypedSource
 
                 return TypedSource(table, DuckDBReader())
             case Storage.SPARK:
-                from dpdb.engines.sources.spark_source import SparkSource
+                from dpdb.engines.sources.arrow.readers import SparkSource
 
                 return SparkSource(table)
             case Storage.POSTGRESQL:

@@ -1,4 +1,4 @@
-"""What a source gives back: the columns of a table, whole or piece by piece."""
+"""The protocol of a source: the columns of a table, whole or piece by piece."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpdb.vectors.columns import Codes, Numbers
 
 @dataclass(frozen=True)
 class Version:
-    """What tells one version of the data from another, without a look at what is in them.
+    """Marks that differ between two versions of the data, known without looking into the data.
 
     For a file these are numbers that the system keeps of it.
     """
@@ -95,7 +95,7 @@ class Source(Protocol):
 
     @abstractmethod
     def digest(self, key: bytes) -> str:
-        """What a witness with this key is shown of the data as they are now, in hexadecimal."""
+        """The digest of the present data that a witness with this key is shown, in hexadecimal."""
 
 
 def load_more(
@@ -105,7 +105,7 @@ def load_more(
     progress: Progress | None,
     witness: Witness | None,
 ) -> Loaded:
-    """What was loaded of a source and the columns called `names` that are missing in it.
+    """The loaded columns of a source, with those called `names` that are still missing.
 
     Rows of two versions of the data do not belong together: data that have changed are refused.
     """
@@ -126,7 +126,7 @@ def has_changed(table: Table) -> DataFileError:
 
 
 PIECE = 1 << 20
-"""How many bytes are read at a time where only their digest is wanted."""
+"""The bytes that are read at a time where only their digest is wanted."""
 
 
 def keyed(key: bytes) -> hmac.HMAC:

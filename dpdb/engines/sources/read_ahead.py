@@ -52,7 +52,7 @@ def side_by_side(works: Sequence[Callable[[], object]]) -> None:
 
 
 def begun(work: Callable[[], Item]) -> Future[Item]:
-    """What some work comes to, once a thread of its own has done it.
+    """The future result of work that a thread of its own does.
 
     Where the machine lets no thread start, the work is done here and now.
     """

@@ -1,4 +1,4 @@
-"""One moment of a database server, at which all tables of a session are read.
+"""The moment of a database server at which all tables of a session are read.
 
 Between readings no transaction is open, as one that has read a table keeps others from altering it.
 A later transaction sees the same moment if nothing was committed since, or if everything that was
@@ -45,7 +45,7 @@ class _Read:
 
 @dataclass(repr=False, eq=False)
 class ServerMoment:
-    """What is seen of a database from when it is first asked about until the session ends."""
+    """The view of a database from its first reading until the session ends."""
 
     _connection: Connection | None = None
     _snapshot: str | None = None

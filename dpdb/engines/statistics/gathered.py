@@ -11,7 +11,7 @@ from typing import Generic, Self, TypeVar
 import numpy as np
 
 from dpdb.engines.protocol import RankWindow
-from dpdb.engines.sources.cells.text_hashes import random_factors
+from dpdb.engines.sources.cells.words import random_factors
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.records import dataclass
 from dpdb.vectors.relational.keys import changes

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpdb.engines.sources.cells.text_hashes import random_factors
+from dpdb.engines.sources.cells.words import random_factors
 from dpdb.engines.units.keys import is_text, named_numbers
 from dpdb.engines.units.row_hashes import HashKey, fresh_words, text_words
 from dpdb.engines.values.row_blocks import row_blocks

@@ -28,8 +28,7 @@ from hashlib import blake2b, shake_256
 
 import numpy as np
 
-from dpdb.engines.sources.cells.text_hashes import factors_of, followed, hashes
-from dpdb.engines.sources.cells.words import Words
+from dpdb.engines.sources.cells.words import Words, factors_of, followed, hashes
 from dpdb.policy.catalog import Column, Value
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

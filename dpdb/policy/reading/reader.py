@@ -1,75 +1,40 @@
-"""A policy file, read into a policy; and bounds given on the command line."""
+"""A policy file, read into a policy: privacy, the budget, and what tables say of each other."""
 
 from __future__ import annotations
 
-import math
+import re
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpdb.errors import PolicyError, UsageError, did_you_mean
-from dpdb.policy.budget import Neighbors, Timing
+from dpdb.errors import PolicyError
+from dpdb.policy.budget import (
+    LARGEST_QUERIES,
+    LONGEST_NAME,
+    SUFFIX,
+    Budget,
+    Composition,
+    LastingBudget,
+    Neighbors,
+    Timing,
+    is_name,
+    valid_delta,
+    valid_epsilon,
+)
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table
 from dpdb.policy.csv.csv_format import CsvFormat, unpacked_name
-from dpdb.policy.numbers import MAGNITUDE_LIMIT, fits_doubles, grid_step
-from dpdb.policy.reading.budget_reader import BudgetReader
 from dpdb.policy.reading.policy_text import PolicyText
 from dpdb.policy.reading.table_reader import TableReader, keeps_values
 from dpdb.policy.schemas.table_files import undeclared_tables
 from dpdb.policy.storage import is_pattern
 from dpdb.records import dataclass
 
-KEYS = ("neighbors", "noise", "sample_key", "timing", "unit")
+PRIVACY_KEYS = ("neighbors", "noise", "sample_key", "timing", "unit")
 """The keys of the section on privacy."""
-
-
-def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> Policy:
-    """The policy with the bounds of `--bounds`, which make an undeclared column a number.
-
-    Raises UsageError for bounds that no column can have.
-    """
-    tables = []
-    unused = set(bounds)
-    for table in policy.tables:
-        columns = []
-        for column in table.columns:
-            name = next((n for n in bounds if n.casefold() == column.name.casefold()), None)
-            if name is not None:
-                unused.discard(name)
-                if column.name == table.unit:
-                    raise UsageError(f"--bounds: {name} is the unit: clamped, two would become one")
-                if column.name in table.identifiers:
-                    raise UsageError(f"--bounds: {name} names rows: clamped, two would become one")
-                column = _bounded(column, *bounds[name])  # noqa: PLW2901
-            columns.append(column)
-        tables.append(replace(table, columns=tuple(columns)))
-    for name in sorted(unused):
-        known = [column.name for table in policy.tables for column in table.columns]
-        raise UsageError(f"--bounds: no column {name}", hint=did_you_mean(name, known))
-    return replace(policy, tables=tuple(tables))
-
-
-def _bounded(column: Column, lower: Fraction, upper: Fraction) -> Column:
-    """The column with the bounds of `--bounds`; raises UsageError where it cannot have them."""
-    listed = column.values is not None or column.values_from is not None
-    numeric = column.kind.ordinal and column.kind is not Kind.TIMESTAMP
-    if listed or not (column.guessed or numeric):
-        raise UsageError(f"--bounds: {column.name} takes none, being declared otherwise")
-    kind = Kind.NUMBER if column.guessed else column.kind
-    step = grid_step(lower, upper) if column.bounds is None else column.step
-    step = step if kind is Kind.NUMBER else Fraction(1)
-    if math.floor(upper / step) < math.ceil(lower / step):
-        raise UsageError(f"--bounds: {column.name} has no value between these")
-    if max(abs(lower), abs(upper)) / step > MAGNITUDE_LIMIT:
-        raise UsageError("--bounds: bounds reach at most 2^53 steps from zero")
-    if not fits_doubles(lower, upper, step):
-        raise UsageError("--bounds: bounds reach at most 1e300 from zero")
-    return replace(column, kind=kind, lower=lower, upper=upper, step=step, guessed=False)
 
 
 def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] = ()) -> Policy:
@@ -114,45 +79,35 @@ def read_policy(path: Path) -> Policy:
         raise PolicyError(f"{path.name}: {error}") from None
     except (ValueError, ArithmeticError, RecursionError):
         raise PolicyError(f"{path.name}: a number too long, or brackets too deep") from None
-    return PolicyReader(PolicyText(path, text)).policy(document)
+    return _policy(PolicyText(path, text), document)
 
 
-@dataclass(frozen=True)
-class PolicyReader:
-    """Reads one policy file."""
-
-    text: PolicyText
-
-    def policy(self, document: dict[str, Any]) -> Policy:
-        self.text.check_keys(document, ("budget", "privacy", "tables"), ())
-        privacy = self.text.section(document, "privacy", ())
-        self.text.check_keys(privacy, KEYS, ("privacy",))
-        tables = self.text.section(document, "tables", ())
-        if not tables:
-            raise PolicyError(f"{self.text.path.name}: no [tables.NAME] section")
-        reader = TableReader(self.text, tables)
-        declared = tuple(reader.table(name) for name in tables)
-        TableLinks(self.text, declared).check()
-        budget = BudgetReader(self.text, self.text.section(document, "budget", ()))
-        return Policy(
-            tables=declared,
-            budget=budget.budget(),
-            neighbors=Neighbors(
-                self.text.one_of(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
-            ),
-            noise=self.text.one_of(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
-            sample_key=self._text_at(privacy, "sample_key", ""),
-            lasting=budget.lasting(),
-            timing=Timing(self.text.one_of(privacy, ("privacy", "timing"), list(Timing), "plain")),
-            unit=self._text_at(privacy, "unit", "unit") or "unit",
-        )
-
-    def _text_at(self, privacy: dict[str, Any], key: str, default: str) -> str:
-        """A string of the section on privacy."""
-        value = privacy.get(key, default)
-        if not isinstance(value, str):
-            raise self.text.error(f"{key} is a string", ("privacy", key))
-        return value
+def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
+    """The policy of a parsed file."""
+    text.check_keys(document, ("budget", "privacy", "tables"), ())
+    privacy = text.section(document, "privacy", ())
+    text.check_keys(privacy, PRIVACY_KEYS, ("privacy",))
+    for key in ("sample_key", "unit"):
+        if not isinstance(privacy.get(key, ""), str):
+            raise text.error(f"{key} is a string", ("privacy", key))
+    tables = text.section(document, "tables", ())
+    if not tables:
+        raise PolicyError(f"{text.path.name}: no [tables.NAME] section")
+    reader = TableReader(text, tables)
+    declared = tuple(reader.table(name) for name in tables)
+    TableLinks(text, declared).check()
+    budget = BudgetReader(text, text.section(document, "budget", ()))
+    neighbors = text.one_of(privacy, ("privacy", "neighbors"), list(Neighbors), "add-remove")
+    return Policy(
+        tables=declared,
+        budget=budget.budget(),
+        neighbors=Neighbors(neighbors),
+        noise=text.one_of(privacy, ("privacy", "noise"), ["system", "opendp"], "system"),
+        sample_key=privacy.get("sample_key", ""),
+        lasting=budget.lasting(),
+        timing=Timing(text.one_of(privacy, ("privacy", "timing"), list(Timing), "plain")),
+        unit=privacy.get("unit") or "unit",
+    )
 
 
 @dataclass(frozen=True)
@@ -252,3 +207,112 @@ def _column(table: Table, name: str | None) -> Column:
 
 def _a(kind: Kind | None) -> str:
     return "text" if kind is Kind.TEXT else f"an {kind}" if kind is Kind.INTEGER else f"a {kind}"
+
+
+BUDGET_KEYS = (
+    "epsilon", "delta", "queries", "composition", "name", "ledger", "queries_in_all", "analysts",
+    "anchor", "window", "acknowledge_renewal",
+)  # fmt: skip
+_LASTING = ("ledger", "queries_in_all", "analysts", "anchor", "window", "acknowledge_renewal")
+"""The keys that go with a name."""
+_DAYS = re.compile(r"([1-9][0-9]{0,4}) days?")
+
+
+@dataclass(frozen=True)
+class BudgetReader:
+    """Reads the section, of which the text is a part."""
+
+    text: PolicyText
+    section: dict[str, Any]
+
+    def budget(self) -> Budget:
+        """The budget, of each session or, where it has a name, of all."""
+        self.text.check_keys(self.section, BUDGET_KEYS, ("budget",))
+        default = Budget()
+        where = ("budget", "composition")
+        return Budget(
+            self._checked("epsilon", default.epsilon, valid_epsilon),
+            self._checked("delta", default.delta, valid_delta),
+            self._queries("queries", default.queries),
+            Composition(self.text.one_of(self.section, where, list(Composition), "pure")),
+        )
+
+    def lasting(self) -> LastingBudget | None:
+        """The lasting budget; None where the section names none."""
+        if "name" not in self.section:
+            for key in _LASTING:
+                if key in self.section:
+                    raise self.text.error(f"{key} goes with a name", ("budget", key))
+            return None
+        name = self.section["name"]
+        self._check_name(name, ("budget", "name"))
+        return LastingBudget(
+            name,
+            self._file("ledger", self.text.path.with_suffix(SUFFIX).name),
+            self._queries("queries_in_all", 1) if "queries_in_all" in self.section else None,
+            self._analysts(),
+            self._file("anchor", "") if "anchor" in self.section else None,
+            self._window(),
+        )
+
+    def _file(self, key: str, default: str) -> Path:
+        """The file at `key`, in the policy's folder unless the policy says where."""
+        given = self.section.get(key, default)
+        if not isinstance(given, str) or not given or "\0" in given:
+            raise self.text.error(f"{key} is the name of a file", ("budget", key))
+        return self.text.path.parent / given
+
+    def _window(self) -> int | None:
+        """After how many days the budget is renewed; None where it is not."""
+        acknowledged = self.section.get("acknowledge_renewal")
+        if acknowledged not in (None, True, False):
+            where = ("budget", "acknowledge_renewal")
+            raise self.text.error("acknowledge_renewal is true or false", where)
+        if "window" not in self.section:
+            return None
+        window, where = self.section["window"], ("budget", "window")
+        days = _DAYS.fullmatch(window) if isinstance(window, str) else None
+        if days is None:
+            raise self.text.error('a window is a number of days: "30 days"', where)
+        if not acknowledged:
+            raise self.text.error(
+                "what all windows spend adds up without end; "
+                "acknowledge_renewal = true says that this is meant",
+                where,
+            )
+        return int(days[1])
+
+    def _analysts(self) -> tuple[tuple[str, Fraction], ...] | None:
+        """For each analyst the most ε; None where the section names none."""
+        if "analysts" not in self.section:
+            return None
+        analysts = self.text.section(self.section, "analysts", ("budget",))
+        limits = []
+        for name in analysts:
+            where = ("budget", "analysts", name)
+            self._check_name(name, where)
+            own = self.text.section(analysts, name, ("budget", "analysts"))
+            self.text.check_keys(own, ("epsilon",), where)
+            if "epsilon" not in own:
+                raise self.text.error("an analyst has epsilon", where)
+            limit = self.text.fraction(own["epsilon"], (*where, "epsilon"))
+            limits.append((name, self.text.accepted(limit, valid_epsilon, (*where, "epsilon"))))
+        return tuple(limits)
+
+    def _check_name(self, name: object, where: tuple[str, ...]) -> None:
+        if not is_name(name):
+            raise self.text.error(f"a name has 1 to {LONGEST_NAME} visible characters", where)
+
+    def _checked(
+        self, key: str, default: Fraction, valid: Callable[[Fraction], Fraction]
+    ) -> Fraction:
+        """The number at `key`, as `valid` accepts it."""
+        where = ("budget", key)
+        number = self.text.fraction(self.section.get(key, default), where)
+        return self.text.accepted(number, valid, where)
+
+    def _queries(self, key: str, default: int) -> int:
+        queries = self.section.get(key, default)
+        if type(queries) is not int or not 1 <= queries <= LARGEST_QUERIES:
+            raise self.text.error(f"{key} is a whole number, at least 1", ("budget", key))
+        return queries

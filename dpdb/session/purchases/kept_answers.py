@@ -92,7 +92,7 @@ class KeptAnswer:
     def of(
         cls, key: object, purchase: Purchase, plan: Plan, series: tuple[str, ...] = ()
     ) -> KeptAnswer:
-        """What was bought for a plan."""
+        """The purchase for a plan, in the form that is kept."""
         # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
         groups = () if plan.subplans or plan.found else plan.groups
         return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, series)

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
 
 MOST_GROUPS = 64
-"""How many groups with the same keys over the same rows are looked at: the latest ones."""
+"""The most groups with the same keys over the same rows that are tried: the latest ones."""
 MOST_OTHERS = 8
-"""How many of the groups that others were told are tried."""
+"""The most groups that others were told that are tried."""
 Scope = str
 """The rows that releases are about: the identity of what is read, and of the filter."""
 CellKeys = tuple[Expr, ...]
@@ -177,7 +177,7 @@ class Memory:
             yield from regrouped(part, draws)
 
     def shared(self, plan: Plan) -> Shared:
-        """What of a plan's releases somebody was told before."""
+        """The plan, with its releases that somebody was told before."""
         if self.store is None:
             return Shared(plan)
         shared = Shared(plan, self.store.asker)

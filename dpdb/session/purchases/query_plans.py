@@ -109,7 +109,7 @@ def _within(possible: Sequence[Plans], most: Fraction, balance: Balance) -> Sequ
 
 
 def usual_share(query: Query, balance: Balance) -> BudgetShare:
-    """What a query may spend that is planned together with others."""
+    """The share of a query that is planned together with others."""
     epsilon = query.options.epsilon
     usable = _usable(balance.shares_within(epsilon), query)
     usual = balance.share if epsilon is None else usable[0]

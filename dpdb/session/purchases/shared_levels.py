@@ -55,7 +55,7 @@ class Series:
 
 @dataclass(frozen=True, repr=False)
 class Shared:
-    """Which releases of a plan, by index, are levels of a series, and how they are drawn."""
+    """A plan, with those of its releases, by index, that are levels of a series."""
 
     plan: Plan
     asker: str = ""
@@ -69,7 +69,7 @@ class Shared:
 
     @property
     def loss(self) -> ComposedLoss:
-        """What the plan adds to what everybody was told."""
+        """The loss that the plan adds to what all analysts together were told."""
         if self.told:
             return replace(NO_LOSS, epsilon=self.plan.loss.epsilon - self.told)
         told = {index: series.epsilon for index, (series, _) in self.steps.items()}
@@ -77,7 +77,7 @@ class Shared:
 
     @property
     def own_loss(self) -> ComposedLoss:
-        """What the plan adds to what the asker was told."""
+        """The loss that the plan adds to what the asker was told."""
         told = {index: series.shown_to(self.asker) for index, (series, _) in self.steps.items()}
         drawn = further_loss(self.plan, {index: before for index, before in told.items() if before})
         return drawn + ComposedLoss.of(self.new_to_asker)
@@ -100,7 +100,7 @@ class Shared:
 
     @property
     def queries(self) -> int:
-        """How many queries it counts for: none where all of it was told before."""
+        """The number of queries that the plan counts for: none where all of it was told before."""
         return int(not self.told and (not self._was_told or self.loss != NO_LOSS))
 
     @property
@@ -214,7 +214,7 @@ class AllSeries:
         return None
 
     def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
-        """What of a plan was told before, by the series with the finest levels.
+        """The plan, with its releases that were told before, by the series with the finest levels.
 
         Of several the one that the asker was told most of is taken, so that its price says nothing
         of another that others had drawn.

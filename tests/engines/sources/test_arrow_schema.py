@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dpdb.engines.sources.arrow.parquet_reader import ParquetReader, with_types_to_read
+from dpdb.engines.sources.arrow.readers import ParquetReader, with_types_to_read
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Column, Kind, Table
 from tests.support.csv_files import ordinal, plain

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 
 from dpdb.engines.sources.arrow.texts import ArrowTexts
-from dpdb.engines.sources.cells.text_hashes import PIECE, hashes, random_factors
+from dpdb.engines.sources.cells.words import PIECE, hashes, random_factors
 from dpdb.vectors import grammar
 
 UNITS = [b"a", b"b", b"\0", b"\xc3", b"\xa4", b"\xe2\x82", b"\xac", b"\xf0\x9f\x98", b"\x80", b"\xff",

@@ -7,7 +7,9 @@ import pyarrow
 import pytest
 
 from dpdb.engines.memory import MemoryEngine
-from dpdb.engines.sources.arrow import duckdb_reader, parquet_reader, typed_source
+from dpdb.engines.sources.arrow import readers as duckdb_reader
+from dpdb.engines.sources.arrow import readers as parquet_reader
+from dpdb.engines.sources.arrow import typed_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table

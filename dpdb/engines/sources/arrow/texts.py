@@ -21,8 +21,7 @@ from dpdb.engines.sources.arrow.values import (
     sizes_of,
 )
 from dpdb.engines.sources.cells.records import Places
-from dpdb.engines.sources.cells.text_hashes import followed, hashes
-from dpdb.engines.sources.cells.words import Words
+from dpdb.engines.sources.cells.words import Words, followed, hashes
 from dpdb.policy.catalog import LONGEST_TEXT, Value
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
@@ -106,7 +105,7 @@ class ArrowTexts(StoredTexts):
         return self._where(found, empty=part == "")
 
     def _containing_short(self, part: bytes) -> Bools:
-        """Which texts have the part among their bytes: these take as long whatever they are."""
+        """Mask of texts that contain the part; takes as long whatever the texts are."""
         found = np.empty(len(self.texts), dtype=np.bool_)
         for rows, block in self._blocks():
             raw, bounds = bytes_of(block.texts)
@@ -211,7 +210,7 @@ _WORD = 5
 
 @dataclass(frozen=True, repr=False)
 class MarkedBytes:
-    """Which of some bytes that follow each other are marked."""
+    """A bit for each byte of a buffer, with sums that count the marked ones before any place."""
 
     words: Words
 
@@ -226,7 +225,7 @@ class MarkedBytes:
         return cls((sums << _HALF) | bits)
 
     def before(self, places: Places) -> Words:
-        """How many are marked before each place, which may be that after the last byte.
+        """Number of marked bytes before each place, which may be that after the last byte.
 
         It is the number modulo 2^32, which is more than a text has bytes.
         """

@@ -266,7 +266,7 @@ class TypedSource(Source):
             raise has_changed(self.table)
 
     def _told(self, progress: Progress | None) -> Callable[[int], None]:
-        """What is told how many rows have been read, by any thread; `progress` hears how far."""
+        """A function that any thread tells of rows it has read; `progress` hears the fraction."""
         if progress is None:
             return lambda _: None
         done, rows, lock = 0, max(self.reader.rows(self.table), 1), Lock()

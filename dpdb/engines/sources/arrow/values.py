@@ -74,7 +74,7 @@ def places_of(array: pyarrow.DictionaryArray) -> NDArray[Any]:
 
 
 def step_of(kind: pyarrow.DataType) -> Fraction | None:
-    """What values of this type are multiples of, where 64 bits with a sign hold how many."""
+    """The step of which values of this type are multiples that fit 64 bits; None for others."""
     if types.is_decimal(kind) and not is_long_decimal(kind) and kind.scale >= 0:
         return Fraction(1, 10**kind.scale)
     return Fraction(1) if types.is_integer(kind) and kind != pyarrow.uint64() else None
@@ -168,7 +168,7 @@ def values_of(array: pyarrow.Array) -> NDArray[Any]:
 
 
 def null_of(array: pyarrow.Array) -> Bools:
-    """Which values are NULL."""
+    """Mask of values that are NULL."""
     # Where none is, the bits that say so can be missing, or be any: as many others are read then.
     known = array.buffers()[0] if array.null_count else None
     bits = known or b"\xff" * (-(-(array.offset + len(array)) // 8))

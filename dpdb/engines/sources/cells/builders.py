@@ -1,4 +1,4 @@
-"""What gathers the cells of one column, block by block.
+"""Builders that gather the cells of one column, block by block.
 
 Whatever a builder does to a cell depends on the cell and on the column's
 declaration, never on the other cells: nothing is inferred, nothing raises.

@@ -67,7 +67,7 @@ class DistinctCells:
         return numbers
 
     def _claimed(self, slots: Places, vacant: Places) -> Places:
-        """One place for each slot of those at `vacant`, which is given the next number."""
+        """One row for each different slot of `slots[vacant]`: the slot gets the next number."""
         wanted = slots[vacant]
         self._slots[wanted] = vacant
         chosen = vacant[self._slots[wanted] == vacant]
@@ -83,7 +83,7 @@ class DistinctCells:
         self._hashes.extend(hashes)
 
     def _differ(self, words: PackedCells, numbers: Places) -> Bools:
-        """Which of these cells are not those with these numbers."""
+        """Mask of cells that differ from the stored cell of the given number (a hash collision)."""
         tails = self._tails.values.take(numbers, axis=0)
         starts = tails[:, HEAD].astype(np.intp)
         tails ^= words.tails
@@ -145,7 +145,7 @@ _REMEMBERED = 1 << 16
 
 
 class Meanings:
-    """What cells mean, of which each distinct one is read once."""
+    """The values of cells; each distinct cell is read once."""
 
     def __init__(self, read: Callable[[bytes], float], dtype: np.dtype[Any]) -> None:
         self._read = read

@@ -39,7 +39,7 @@ class Grid:
     """Stands for what cannot be read."""
 
     def value(self, number: float) -> Fraction:
-        """What a column holds of a number."""
+        """The number as the column holds it: on the grid."""
         return int(self.units(np.array([number]))[0]) * self.step
 
     @cached_property

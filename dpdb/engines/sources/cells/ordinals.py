@@ -1,4 +1,4 @@
-"""How cells of numbers, dates and timestamps are gathered."""
+"""Builders for cells of numbers, dates and timestamps."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OrdinalBuilder(ABC):
         self._append(np.where(lost, np.nan, floats))
 
     def _meaning(self, raw: bytes) -> float:
-        """What one cell says, and the same as has been read many at a time if it is plain."""
+        """The value of one cell, the same as vectors of plain cells are read; NaN for none."""
         text = grammar.text(raw, self._punctuation.quote)
         value: float | None
         if self._kind is Kind.DATE:
@@ -96,11 +96,11 @@ class OrdinalBuilder(ABC):
 
     @abstractmethod
     def _holds(self, floats: Floats) -> Bools:
-        """Which of these whole numbers the column surely holds as they are."""
+        """Mask of whole numbers that the column surely holds as they are."""
 
     @abstractmethod
     def _kept(self, value: float) -> Fraction | None:
-        """What the column keeps of a number; None for NULL."""
+        """The number as the column keeps it; None for NULL."""
 
     @abstractmethod
     def finish(self) -> Numbers | Codes: ...

@@ -27,7 +27,7 @@ Places = NDArray[np.intp]
 BLOCK = 1 << 20
 """Bytes that are read at a time; more where a record is longer."""
 _SHARED = 4
-"""So many times as many are read at a time at most, where threads share the columns of a block.
+"""The most blocks that are read as one where threads share its columns.
 
 Of smaller blocks they wait for each other more often, and less of larger ones stays in the cache.
 """
@@ -51,7 +51,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Cells:
-    """One column of one block: the cell of row i is `text[starts[i]:ends[i]]`."""
+    """A column of a block: the cell of row i is `text[starts[i]:ends[i]]`."""
 
     text: bytes
     starts: Places
@@ -151,7 +151,7 @@ class Block:
 
     @cached_property
     def _counts(self) -> NDArray[np.bool_]:
-        """Which lines are records: all, or those that are not blank."""
+        """Mask of lines that are records: all, or those that are not blank."""
         if self._blank_counts:
             return np.ones(len(self._marks), dtype=np.bool_)
         return np.asarray(self._record_ends != _starts(self._marks))

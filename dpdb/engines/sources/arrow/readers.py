@@ -1,7 +1,7 @@
-"""Batches of rows from Parquet files.
+"""Batches of rows from Parquet and DuckDB files, and the rows that a Spark cluster sends.
 
-They are read by Arrow rather than by a database, as that keeps bytes which are no UTF-8 for the
-grammar of cells. DuckDB would refuse the whole file for one such text, and quote it.
+Parquet files are read by Arrow rather than by a database: Arrow keeps bytes which are no UTF-8 for
+the grammar of cells. DuckDB would refuse the whole file for one such text, and quote it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from io import BytesIO
 from itertools import groupby
 from operator import attrgetter
@@ -19,14 +20,26 @@ import pyarrow
 from pyarrow import parquet
 from pyarrow.types import is_decimal, is_string
 
-from dpdb.engines.sources.arrow.typed_source import Batches, BatchReader, batch_rows, has_few_values
+from dpdb.engines.protocol import MAX_ROWS, Progress, Witness
+from dpdb.engines.sources.arrow.typed_source import (
+    BATCH,
+    Batches,
+    BatchReader,
+    TypedColumns,
+    batch_rows,
+    has_few_values,
+)
 from dpdb.engines.sources.arrow.values import TEXTS
-from dpdb.engines.sources.protocol import state_of
+from dpdb.engines.sources.protocol import Loaded, Source, Version, state_of
+from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
-from dpdb.policy.schemas.columnar_files import open_parquet
+from dpdb.policy.names import quoted
+from dpdb.policy.schemas.columnar_files import duckdb_columns, open_duckdb, open_parquet, rows_of
+from dpdb.policy.schemas.spark_cluster import rows_in_spark, spark_errors
 from dpdb.policy.schemas.stored_types import StoredType, names_in_file, stored_columns
 from dpdb.policy.storage import files_of
 from dpdb.records import dataclass
+from dpdb.vectors.grammar import LONGEST
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
@@ -58,9 +71,9 @@ class _File:
 
     path: Path
     metadata: FileMetaData
-    """What the file says of itself."""
+    """The file's own metadata."""
     columns: dict[str, str]
-    """What is read, by its name in the policy: as the file calls it."""
+    """For each column that is read, by its name in the policy, its name in the file."""
     dictionaries: frozenset[str]
     """The columns whose texts are read as places in a dictionary."""
 
@@ -142,7 +155,7 @@ def _joined(pieces: Sequence[pyarrow.RecordBatch]) -> pyarrow.RecordBatch:
 
 _AS_STORED = {"INT32": pyarrow.decimal32, "INT64": pyarrow.decimal64}
 _MAGIC, _LENGTH = b"PAR1", 4
-"""What a file begins and ends with, and the bytes of the footer's length before the end."""
+"""The first and last bytes of a file, and the size of the footer's length before the last."""
 _KEY = b"ARROW:schema"
 """The key under which Arrow looks for the types that a writer had."""
 _STOP = b"\0"
@@ -152,7 +165,7 @@ _LIST_OF_ONE_PAIR, _TEXT = bytes([0x09, 2 * 5, 0x1C]), b"\x18"
 
 
 def with_types_to_read(metadata: FileMetaData, names: Collection[str]) -> FileMetaData:
-    """What a file says of itself, with the types in which columns called `names` are read.
+    """The metadata of a file, with the types in which columns called `names` are read.
 
     Other columns are read as before, and so are texts in a dictionary.
     """
@@ -189,3 +202,100 @@ def _text(content: bytes) -> bytes:
         length += bytes([left & 0x7F | 0x80])
         left >>= 7
     return _TEXT + length + bytes([left]) + content
+
+
+_TEXTS = ("VARCHAR", "JSON")
+
+
+class DuckDBReader(BatchReader):
+    """Reads a table in the order in which DuckDB keeps its rows."""
+
+    def files(self, table: Table) -> tuple[Path, ...]:
+        # Rows that are not yet in the file are in the log beside it.
+        log = table.path.with_name(f"{table.path.name}.wal")
+        return (*files_of(table.path), *([log] if log.exists() else []))
+
+    def rows(self, table: Table) -> int:
+        with open_duckdb(table.path) as connection:
+            [(number,)] = rows_of(connection, table).count("*").fetchall()
+        return int(number)
+
+    def batches(self, table: Table, names: Collection[str]) -> Batches:
+        done = 0
+        try:
+            for batch in _batches(table, names, done):
+                yield batch
+                done += batch.num_rows
+        except MemoryError:
+            # One block of the file can hold texts of gigabytes.
+            yield from _batches(table, names, done, limited=False)
+
+
+def _batches(table: Table, names: Collection[str], first: int, *, limited: bool = True) -> Batches:
+    """The columns called `names` from a row on."""
+    with open_duckdb(table.path, limited=limited) as connection:
+        held = names_in_file(table, duckdb_columns(connection, table))
+        rows = rows_of(connection, table)
+        kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+        listed = ", ".join(_cell(held[name], kinds[held[name]]) for name in names)
+        read = rows.limit(MAX_ROWS, first) if first else rows
+        for batch in read.project(listed).to_arrow_reader(BATCH):
+            yield pyarrow.record_batch(batch.columns, [*names])
+
+
+def _cell(name: str, kind: str) -> str:
+    """A column in SQL; another text, that is too long as well, stands for each that is."""
+    cell = quoted(name)
+    if kind not in _TEXTS:
+        return cell
+    return f"CASE WHEN strlen({cell}) > {LONGEST} THEN repeat('x', {LONGEST + 1}) ELSE {cell} END"
+
+
+@dataclass(frozen=True, repr=False)
+class SparkSource(Source):
+    """Collects the rows of a table.
+
+    Spark promises no order of rows. So all declared columns are read at once, and belong together.
+    """
+
+    table: Table
+
+    def load(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Loaded:
+        if witness is not None:
+            self.digest(witness.key)
+        version, frame = self.version(), rows_in_spark(self.table)
+        if not names:
+            with spark_errors(self.table):
+                return Loaded({}, frame.count(), version)
+        with spark_errors(self.table):
+            read = frame.toArrow()
+        columns = TypedColumns.of(self.table, [column.name for column in self.table.columns])
+        rows = sum(map(columns.add, read.to_batches()))
+        return Loaded(columns.finish(), rows, version)
+
+    def blocks(
+        self,
+        names: Collection[str],
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Iterator[Loaded]:
+        yield self.load(names, progress, witness)
+
+    def digest(self, key: bytes) -> str:
+        raise DataFileError(
+            f"{self.table.place}: a budget that lasts is for data that can be recognized, "
+            "which a table in Spark cannot",
+            hint='name its Parquet files, with engine = "spark"',
+        )
+
+    def version(self) -> Version:
+        """By the names of the files that Spark has the table in."""
+        frame = rows_in_spark(self.table)
+        with spark_errors(self.table):
+            files = sorted(frame.inputFiles())
+        return Version((int.from_bytes(sha256("\n".join(files).encode()).digest(), "big"),))
