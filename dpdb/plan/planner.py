@@ -73,15 +73,14 @@ def outline(query: Query, policy: Policy) -> Plan:
             )
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
     if isinstance(query, DerivedQuery) and query.derived is not None:
-        most_rows(query.derived, {each: _outlined_rows(each) for each in query.subqueries})
+        cells = {
+            each: math.prod(len(key_values(key, each.where, {})) for key in each.keys)
+            for each in query.subqueries
+        }
+        most_rows(query.derived, cells)
     values = tuple(key_values(key, query.where, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
     return _without_releases(query, values, estimates, subplans, policy)
-
-
-def _outlined_rows(query: Query) -> int:
-    """The most rows that the answer to an outlined query can have, but for HAVING and LIMIT."""
-    return math.prod(len(key_values(key, query.where, {})) for key in query.keys)
 
 
 def _plan_within(

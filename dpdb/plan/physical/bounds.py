@@ -59,26 +59,21 @@ def histogram(argument: Expr, where: Expr | None) -> Histogram:
     Its conditions are, for each bin, that a value is in it or below it: so a row fulfils that of
     its own bin and those of all above.
     """
-    conditions = tuple(_conditions(argument, where))
+    *others, _ = bins(argument.kind)
+    whole = argument.kind is Kind.INTEGER
+    inside = [
+        compare(
+            "<=" if each.low >= 0 else "<",
+            argument,
+            Literal(int(each.high) if whole else each.high, argument.kind),
+        )
+        for each in others
+    ]
+    inside.append(compare("=", argument, argument))  # whatever is not NULL
+    conditions = tuple(each if where is None else logic("and", [where, each]) for each in inside)
     number = len(conditions)
     atoms = ((False,) * place + (True,) * (number - place) for place in reversed(range(number)))
     return Histogram(conditions, tuple(atoms))
-
-
-def _conditions(argument: Expr, where: Expr | None) -> Iterator[Expr]:
-    *others, _ = bins(argument.kind)
-    for each in others:
-        end = Literal(_constant(each.high, argument.kind), argument.kind)
-        yield _both(where, compare("<=" if each.low >= 0 else "<", argument, end))
-    yield _both(where, compare("=", argument, argument))  # whatever is not NULL
-
-
-def _both(where: Expr | None, condition: Expr) -> Expr:
-    return condition if where is None else logic("and", [where, condition])
-
-
-def _constant(end: Fraction, kind: Kind) -> int | Fraction:
-    return int(end) if kind is Kind.INTEGER else end
 
 
 def threshold(mechanism: Laplace | Gaussian, number: int) -> float:
@@ -110,13 +105,10 @@ def _unbounded(expression: Expr, known: Environment) -> Iterator[ColumnRef]:
     match expression:
         case ColumnRef(column=SingleValue(argument=argument)) if argument is not None:
             yield from _unbounded(argument, known)
-        case ColumnRef() as column if column.kind.ordinal:
-            if not interval(expression, known).bounded:
-                yield column
-        case Cast(
+        case (ColumnRef() as column) | Cast(
             operand=ColumnRef(column=Column(guessed=True)) as column,
             kind=Kind.NUMBER | Kind.INTEGER,
-        ):
+        ) if expression.kind.ordinal:
             if not interval(expression, known).bounded:
                 yield column
         case _:

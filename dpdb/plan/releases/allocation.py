@@ -44,7 +44,9 @@ def allocate(
         )
     if query.subqueries:
         raise InvalidOption("an error, or a noise_index, cannot be kept with a subquery")
-    if options.noise_index is None and any(_made_of_noise(o.expression) for o in query.outputs):
+    outputs = (output.expression for output in query.outputs)
+    computed = (each for each in outputs if not isinstance(each, Slot | IntervalEnd))
+    if options.noise_index is None and any(slots(each, "aggregate") for each in computed):
         raise InvalidOption(
             "an error is kept of COUNT and SUM themselves, not of what is made of them",
             hint="ask for the COUNT or SUM, and compute the rest from its answer",
@@ -72,11 +74,6 @@ def allocate(
             if change and name != "avg":
                 return iter([share])
     raise InvalidOption("relative_error is for one COUNT or SUM, with Laplace noise")
-
-
-def _made_of_noise(output: Expr) -> bool:
-    """Whether a column of the answer is computed from aggregates."""
-    return not isinstance(output, Slot | IntervalEnd) and bool(slots(output, "aggregate"))
 
 
 def competing_rows(query: Query, group_count: int, context: PlanningContext) -> int:

@@ -85,8 +85,14 @@ class QueryReleases:
         if shared.keys:
             share = key_share(next(shares), self.context)
             self.releases.append(key_release(self.query, self.context, share))
-            self._add_key_counts(len(self.releases) - 1)
-        of_families = {family: _together(shares, family.shares) for family in shared.families}
+            own = len(self.releases) - 1
+            for index in told_by_keys(self.query):
+                self._add_count(index, own, value(own))
+        # The next shares are equal, and a family has so many of them as one.
+        of_families = {
+            family: next(islice(shares, family.shares - 1, None)).part(Fraction(family.shares))
+            for family in shared.families
+        }
         filters = dict.fromkeys(range(len(shared.groups)), 1)
         for place, group in enumerate(shared.groups):
             if place in shared.family_of:
@@ -111,7 +117,9 @@ class QueryReleases:
         self.lowerings[group.aggregate] = lowering
         if group.counts is not None:
             self.releases.append(_of_counts(group.counts, lowering))
-            self._add_counts(group.counts, first)
+            for member, atoms in zip(group.counts.members, group.counts.added, strict=True):
+                parts = (value(first, atom) for atom in ((0,) if atoms is None else atoms))
+                self._add_count(member, first, sum(parts, Combination()), atoms)
         elif group.needed:
             lowered = lowering.lower_moments(group.needed)
             self.releases += lowered.releases
@@ -152,33 +160,23 @@ class QueryReleases:
         read = [group.read.moved(first) for first, group in self.groups]
         shared = combined(read, self.releases)
         return tuple(
-            self.estimates.get(index) or _estimate(index, self._lowered(index), shared)
+            self.estimates.get(index)
+            # The range is known already of a lowering that releases were made with.
+            or _estimate(index, self.lowerings.get(index) or self._lowering(index), shared)
             for index in range(len(self.query.aggregates))
         )
 
-    def _lowered(self, index: int) -> AggregateLowering:
-        """The lowering that the aggregate's releases were made with, or else a new one."""
-        return self.lowerings.get(index) or self._lowering(index)
-
-    def _add_key_counts(self, release: int) -> None:
-        """The estimates of counts that the release of the keys tells."""
-        number, own = value(release), (release,)
-        for index in told_by_keys(self.query):
-            aggregate, moments = self.query.aggregates[index], Moments(rows=number, count=number)
-            self.estimates[index] = Estimate(aggregate, own, Interval(), moments=moments)
-
-    def _add_counts(self, group: CountGroup, release: int) -> None:
-        """The estimates of counts that are drawn together."""
-        for member, added in zip(group.members, group.added, strict=True):
-            parts = (0,) if added is None else added
-            number = sum((value(release, part) for part in parts), Combination())
-            self.estimates[member] = Estimate(
-                self.query.aggregates[member],
-                (release,),
-                Interval(),
-                atoms=added,
-                moments=Moments(rows=number, count=number),
-            )
+    def _add_count(
+        self, index: int, release: int, number: Combination, atoms: tuple[int, ...] | None = None
+    ) -> None:
+        """Add the estimate of a count, a number that is read from one release."""
+        self.estimates[index] = Estimate(
+            self.query.aggregates[index],
+            (release,),
+            Interval(),
+            atoms=atoms,
+            moments=Moments(rows=number, count=number),
+        )
 
     def _lowering(
         self, index: int, share: BudgetShare = NO_SHARE, filters: int = 1
@@ -187,12 +185,6 @@ class QueryReleases:
         return AggregateLowering(
             self.context, self.query, aggregate, self.known, cells, share, filters
         )
-
-
-def _together(shares: Iterator[BudgetShare], number: int) -> BudgetShare:
-    """The next shares, which are equal, as one."""
-    first, *_ = islice(shares, number)
-    return first.part(Fraction(number))
 
 
 def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMoments]) -> Estimate:

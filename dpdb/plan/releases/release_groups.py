@@ -44,11 +44,7 @@ def is_public(index: int, query: Query, context: PlanningContext) -> bool:
     """Whether an aggregate follows from what is public, so that it has no noise and no share."""
     if query.obstacles[index] is not None:
         return True
-    return _is_public_count(query.aggregates[index], query, context)
-
-
-def _is_public_count(aggregate: Aggregate, query: Query, context: PlanningContext) -> bool:
-    """Whether an aggregate is the number of all rows of a table, and that number is public."""
+    aggregate = query.aggregates[index]
     counts = aggregate.function is Function.COUNT
     return counts and contribution_of(aggregate, query, context.policy).fixed
 
@@ -201,18 +197,14 @@ def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
     beside = {
         subject: needed | {Moment.ROWS}
         for subject, needed in needs.items()
-        if Moment.COUNT in needed and not (replaced and nullable(_argument(subject)))
+        if Moment.COUNT in needed
+        and not (replaced and subject[0] is not None and nullable(subject[0]))
     }
     if not beside:
         return needs
     return {
         subject: beside.get(subject, needed) for subject, needed in needs.items() if subject != ROWS
     }
-
-
-def _argument(subject: Subject) -> Expr:
-    assert subject[0] is not None
-    return subject[0]
 
 
 def _error(

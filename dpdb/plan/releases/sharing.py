@@ -251,6 +251,5 @@ def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
     Under `replace` noise for several groups is up to twice as large as noise for a single one.
     """
     doubled = context.policy.neighbors is Neighbors.REPLACE and not query.keys
-    factor = 2 if doubled else 1
-    factor = factor**2 if context.concentrated else factor
+    factor = (4 if context.concentrated else 2) if doubled else 1
     return factor * shared.shares <= len(shared.groups) + shared.keys
