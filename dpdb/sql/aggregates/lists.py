@@ -223,14 +223,22 @@ _DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
 
 def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     """The error for an aggregate that is refused; None for all others."""
-    if not _is_refused(node):
-        return None
     if isinstance(node, exp.Anonymous):
         name, arguments = str(node.this).upper(), node.expressions
-    else:
+        if name not in REFUSED_NAMES:
+            return None
+    elif isinstance(node, (*_LISTS, *_DECIDED_BY_ONE)):
         name, arguments = written_name(node, text), [node.this, node.expression]
+    else:
+        return None
     if name == "EVERY" or isinstance(node, _DECIDED_BY_ONE):
-        return _decided_by_one(node, name, text)
+        condition = "x" if isinstance(node, exp.LogicalOr) else "NOT x"
+        return Unsupported(
+            f"{name} is not supported: one row can decide it",
+            hint=f"COUNT_IF({condition}) counts the rows that would; AVG(x) is the part that is"
+            " true",
+            place=place(node, text),
+        )
     column = _column(arguments[0] if arguments else None)
     counted = f"SELECT {column}, COUNT(*) AS n … GROUP BY {column}"
     match node:
@@ -249,26 +257,10 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
                 f"SELECT {column}, SUM({measure}) AS s … GROUP BY {column} ORDER BY s DESC LIMIT 10"
             )
         case _:
-            most = _number(next(iter(arguments[1:]), None)) or "10"
+            written = next(iter(arguments[1:]), None)
+            most = written.name if isinstance(written, exp.Literal) and written.is_number else "10"
             hint = f"{counted} ORDER BY n DESC LIMIT {most}"
     return Unsupported(f"{name} is not supported here", hint=hint, place=place(node, text))
-
-
-def _decided_by_one(node: exp.Expr, name: str, text: str) -> Unsupported:
-    """The error for EVERY, BOOL_AND and BOOL_OR."""
-    condition = "x" if isinstance(node, exp.LogicalOr) else "NOT x"
-    return Unsupported(
-        f"{name} is not supported: one row can decide it",
-        hint=f"COUNT_IF({condition}) counts the rows that would; AVG(x) is the part that is true",
-        place=place(node, text),
-    )
-
-
-def _is_refused(node: exp.Expr) -> bool:
-    """Whether an aggregate returns a list, or may be decided by one row."""
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).upper() in REFUSED_NAMES
-    return isinstance(node, (*_LISTS, *_DECIDED_BY_ONE))
 
 
 def _column(argument: exp.Expr | None) -> str:
@@ -276,9 +268,3 @@ def _column(argument: exp.Expr | None) -> str:
     if isinstance(argument, exp.Distinct):
         argument = next(iter(argument.expressions), None)
     return argument.sql() if isinstance(argument, exp.Column) else "x"
-
-
-def _number(node: exp.Expr | None) -> str | None:
-    """The node's text if it is a number literal, else None."""
-    number = isinstance(node, exp.Literal) and not node.args.get("is_string")
-    return str(node.this) if number and node is not None else None

@@ -143,15 +143,16 @@ def _unclamped_count(greatest: Fraction, most: int, where: Place | None) -> Unsu
     )
 
 
-_FORMAT = "report_format"
-
-
 def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
     """The aggregate without its report_format; None if no report is asked for."""
     if not has_named_arguments(node):
         return None
     inner, *arguments = node.expressions
-    formats = [each for each in arguments if _is_format(each)]
+    formats = [
+        each
+        for each in arguments
+        if isinstance(each, exp.Kwarg) and each.this.name.lower() == "report_format"
+    ]
     if not formats:
         return None
     if len(formats) > 1 or formats[0].expression.name.upper() != "JSON":
@@ -203,10 +204,6 @@ def _bounds(aggregate: Aggregate | None) -> str:
         return "null"
     low, high = (decimal(Fraction(end), _DIGITS) for end in (bounds.lower, bounds.upper))
     return f'{{"lower_bound": {low}, "upper_bound": {high}}}'
-
-
-def _is_format(argument: exp.Expr) -> bool:
-    return isinstance(argument, exp.Kwarg) and argument.this.name.lower() == _FORMAT
 
 
 def _text(text: str) -> Literal:

@@ -134,7 +134,7 @@ def _listed(
         own = _own(known, together)
         if not together or (each == key and not own):
             continue
-        values = _values(each, together, own, policy, facts)
+        values = tuple(v for (v,) in _rows((each,), together, own, policy, facts))
         if values and len(values) <= MAX_LIST:
             return InList(key, values, null=False)
     return None
@@ -143,13 +143,6 @@ def _listed(
 def _own(conditions: Iterable[Expr], scans: Sequence[Scan]) -> list[Expr]:
     """The conditions that read these public tables and nothing else."""
     return [each for each in conditions if _reads(each, scans) and not slots(each, "subquery")]
-
-
-def _values(
-    key: Expr, scans: Sequence[Scan], conditions: Sequence[Expr], policy: Policy, facts: Facts
-) -> tuple[Value, ...]:
-    """The values of an expression in the rows of public tables that meet conditions."""
-    return tuple(value for (value,) in _rows((key,), scans, conditions, policy, facts))
 
 
 def _rows(

@@ -97,7 +97,9 @@ def _at(query: Query, level: Level, groupings: Groupings) -> Query:
             case Slot(role="key", index=index):
                 return replace(expression, index=level.index(index))
             case Slot(role="grouping", index=index):
-                return Literal(_grouping(groupings[index], level), Kind.INTEGER)
+                # A bit for each argument, 1 if the level does not group by it.
+                bits = enumerate(reversed(groupings[index]))
+                return Literal(sum(2**at for at, key in bits if key not in level), Kind.INTEGER)
         return with_operands(expression, at)
 
     return replace(
@@ -106,11 +108,6 @@ def _at(query: Query, level: Level, groupings: Groupings) -> Query:
         outputs=tuple(replace(each, expression=at(each.expression)) for each in query.outputs),
         having=None if query.having is None else at(query.having),
     )
-
-
-def _grouping(arguments: tuple[int, ...], level: Level) -> int:
-    """GROUPING: a bit for each argument, 1 if the level does not group by it."""
-    return sum(2**place for place, key in enumerate(reversed(arguments)) if key not in level)
 
 
 def levels(tree: exp.Select, scope: Scope, rows: RowExpressions) -> tuple[tuple[Expr, ...], ...]:
@@ -132,7 +129,7 @@ def _every_key(tree: exp.Select, rows: RowExpressions) -> tuple[Expr, ...]:
     """The keys of GROUP BY ALL: the items of the SELECT list without aggregates and constants."""
     check_number(tree.expressions, "keys", rows.text)
     plain = [item for item in tree.expressions if not has_aggregate(item)]
-    keys = [rows.expression(item.this if isinstance(item, exp.Alias) else item) for item in plain]
+    keys = [rows.expression(item.unalias()) for item in plain]
     return tuple(dict.fromkeys(key for key in keys if columns_of(key) or slots(key, "column")))
 
 
@@ -145,7 +142,7 @@ def _key(node: exp.Expr, tree: exp.Select, scope: Scope, rows: RowExpressions) -
     elif isinstance(chosen, exp.Column) and not scope.has(chosen.name):
         name = chosen.name.casefold()
         chosen = next((item for item in items if item.alias.casefold() == name), chosen)
-    key = rows.expression(chosen.this if isinstance(chosen, exp.Alias) else chosen)
+    key = rows.expression(chosen.unalias())
     if not (columns_of(key) or slots(key, "column")):
         raise Unsupported(
             "GROUP BY takes columns and expressions of columns", place=place(node, rows.text)
@@ -208,7 +205,7 @@ def check_distinct(tree: exp.Select, keys: Sequence[Expr], outputs: Sequence[Out
 
 def _items(tree: exp.Select, rows: RowExpressions) -> Iterator[Expr]:
     for item in tree.expressions:
-        node = item.this if isinstance(item, exp.Alias) else item
+        node = item.unalias()
         starred = node.this if isinstance(node, exp.Column) else node
         if isinstance(starred, exp.Star):
             raise Unsupported(

@@ -133,8 +133,10 @@ class AnswerExpressions(NamedExpressions):
     def _key(self, node: exp.Expr) -> Slot | None:
         """The slot of a computed key of GROUP BY; None for any other expression."""
         computed = [key for key in self.keys if not isinstance(key, ColumnRef)]
-        if not computed or isinstance(node, (exp.Literal, exp.Paren)) or _is_of_answer(node):
+        if not computed or isinstance(node, (exp.Literal, exp.Paren)):
             return None
+        if any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk()):
+            return None  # No key contains an aggregate or a subquery.
         try:
             expression = self.rows.expression(node)
         except StatementError:  # it reads a name of the answer
@@ -168,13 +170,6 @@ class AnswerExpressions(NamedExpressions):
             f"{name} takes a number from aggregates, or the alias of one", place=self.place(node)
         )
 
-    def _report(self, plain: exp.Expr, where: Place | None) -> Expr:
-        """BigQuery's JSON report of an aggregate and the bounds of its noise."""
-        self._check_noisy("report_format", where)
-        value = self._aggregate(plain)
-        single = self.aggregates[value.index] if isinstance(value, Slot) else None
-        return report(value, single, where)
-
     def _check_noisy(self, asked: str, where: Place | None) -> None:
         """Refuse intervals and reports of noise over an answer, whose noise was drawn before."""
         if self.scope.view.derived is not None:
@@ -186,7 +181,10 @@ class AnswerExpressions(NamedExpressions):
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         if (plain := without_report(node, self.text)) is not None:
-            return self._report(plain, self.place(node))
+            self._check_noisy("report_format", self.place(node))
+            value = self._aggregate(plain)
+            single = self.aggregates[value.index] if isinstance(value, Slot) else None
+            return report(value, single, self.place(node))
         computed = of_two_columns(node, self.rows, lambda call: self._slot(call, node))
         if computed is not None:
             return computed
@@ -238,11 +236,6 @@ def hint_for_rows(source: Source) -> str:
     if source.public:
         return "GROUP BY shows the different values of a public table, and how often they occur"
     return "single rows are never shown; try SELECT COUNT(*)"
-
-
-def _is_of_answer(node: exp.Expr) -> bool:
-    """Whether an expression contains an aggregate or a subquery, as no key does."""
-    return any(is_aggregate(part) or isinstance(part, exp.Subquery) for part in node.walk())
 
 
 class NoisyRowExpressions(NamedExpressions, RowExpressions):

@@ -153,7 +153,9 @@ class Scope:
                     hint="AS gives each a name of its own",
                     place=place(node, text),
                 )
-        if _may_be_text(node.this, text) and node.args.get("table") is None:
+        # Many people use double quotes for strings.
+        quoted = node.this.args.get("quoted") and text[node.this.meta.get("start", 0)] == '"'
+        if quoted and node.args.get("table") is None:
             return Literal(node.name, Kind.TEXT)
         known = [name for name, _ in columns if name]
         hint = suggestion(node.name, known, "columns") if known else None
@@ -192,11 +194,6 @@ class Scope:
             return replace(leaf, index=self.binder.index_of(query, node))
 
         return substituted(expression, numbered)
-
-
-def _may_be_text(name: exp.Identifier, text: str) -> bool:
-    """Whether a name is in double quotes, which many people use for strings."""
-    return bool(name.args.get("quoted")) and text[name.meta.get("start", 0)] == '"'
 
 
 def _spend_constants(expression: Expr, binder: SubqueryBinder, node: exp.Expr) -> None:

@@ -41,7 +41,7 @@ from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.records import dataclass
 from dpdb.sql.aggregates.named_arguments import refuse_intervals
 from dpdb.sql.from_clause.joins import leaf_view, new_leaf
-from dpdb.sql.scopes.scopes import AnswerExpressions, RowExpressions
+from dpdb.sql.scopes.scopes import AnswerExpressions, RowExpressions, condition_in
 from dpdb.sql.scopes.views import Scope, SubqueryBinder
 from dpdb.sql.syntax.trees import only, place, substituted
 
@@ -113,6 +113,18 @@ def certain_scans_of(scope: Scope) -> Iterable[Scan]:
             case JoinKind.FULL:
                 certain.clear()
     return certain
+
+
+def of_one_table(
+    tree: exp.Select, inner: Scope, scan: Scan, outer: Scope, binder: SubqueryBinder
+) -> tuple[Correlated, RowExpressions, Expr | None]:
+    """The scope of a subquery that reads one table, its expressions, and its condition."""
+    view = leaf_view(inner.view, scan, 0, outer=False)
+    names = dict.fromkeys(inner.names, view.columns)
+    scope = Correlated(view, names, binder, tree, outer=outer)
+    rows = RowExpressions(binder, scope)
+    own = condition_in(tree, "where", rows)
+    return scope, rows, conjunction(scope.condition(view.where), own)
 
 
 def split(condition: Expr | None, scan: Scan) -> tuple[list[Equality], Expr | None]:
@@ -206,12 +218,8 @@ class CorrelatedBinder:
     def _asked(self, tree: exp.Select, inner: Scope, scan: Scan) -> _Asked:
         """The aggregates and conditions of the subquery, over the rows of its table."""
         text = self.binder.text
-        view = leaf_view(inner.view, scan, 0, outer=False)
-        names = dict.fromkeys(inner.names, view.columns)
-        scope = Correlated(view, names, self.binder, tree, outer=self.outer)
-        rows = RowExpressions(self.binder, scope)
-        condition = rows.condition(tree.args["where"].this)
-        on, rest = split(conjunction(scope.condition(view.where), condition), scan)
+        scope, rows, condition = of_one_table(tree, inner, scan, self.outer, self.binder)
+        on, rest = split(condition, scan)
         answers = AnswerExpressions(self.binder, rows, scope, ())
         items = [answers.expression(item.unalias()) for item in tree.expressions]
         refuse_intervals(items, self.policy.unit, place(tree, text))

@@ -13,7 +13,6 @@ from dpdb.plan.expressions.expressions import (
     IsNull,
     Not,
     columns_of,
-    conjunction,
     conjuncts,
 )
 from dpdb.plan.logical.derived import Derived
@@ -26,13 +25,13 @@ from dpdb.sql.aggregates.aggregates import is_aggregate
 from dpdb.sql.from_clause import sources
 from dpdb.sql.from_clause.joins import leaf_view, new_leaf
 from dpdb.sql.scalars import types
-from dpdb.sql.scopes.scopes import RowExpressions, condition_in
 from dpdb.sql.scopes.select_binder import SelectBinder
 from dpdb.sql.scopes.views import Scope, SubqueryBinder, View
 from dpdb.sql.selects.correlated import (
     Correlated,
     certain_scans_of,
     is_of_one_unit,
+    of_one_table,
     split,
     taken_names,
 )
@@ -127,11 +126,7 @@ class LookupBinder:
         table = inner.view.table
         assert isinstance(table, Table)
         scan = Scan(table, new_leaf(table, taken))
-        view = leaf_view(inner.view, scan, 0, outer=False)
-        names = dict.fromkeys(inner.names, view.columns)
-        scope = Correlated(view, names, self.binder, tree, outer=self.outer)
-        rows = RowExpressions(self.binder, scope)
-        condition = conjunction(scope.condition(view.where), condition_in(tree, "where", rows))
+        _, rows, condition = of_one_table(tree, inner, scan, self.outer, self.binder)
         return scan, condition, None if item is None else rows.expression(item)
 
     def _check_units(self, lookup: Lookup, node: exp.Exists | exp.In) -> None:

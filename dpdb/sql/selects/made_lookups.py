@@ -67,7 +67,9 @@ class MadeRows:
         pairs = conjunction(*(rows.condition(each) for each in around))
         value = None if item is None else rows.expression(item)
         parts = [part for part in (pairs, value) if part is not None]
-        read = {name: None for part in parts for name in columns_of(part) if self._is_own(name)}
+        read = {
+            name: None for part in parts for name in columns_of(part) if name in self._placeholders
+        }
         held = {name: self._placeholders[name] for name in read}
         table = rows_read(source, condition, list(held.values()), self.binder.policy)
         table = replace(table, public=True, unit=None) if source.public else table
@@ -139,9 +141,6 @@ class MadeRows:
         if isinstance(expression, ColumnRef):
             return ColumnRef(replace(expression.column, name=name))
         return ColumnRef(Column(name, expression.kind))
-
-    def _is_own(self, name: str) -> bool:
-        return name in self._placeholders
 
 
 def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:

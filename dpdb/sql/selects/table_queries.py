@@ -222,7 +222,11 @@ def unit_view(
     source = with_lookups(source, binder.lookups, policy, binder.facts)
     check_rows(source, where)
     _check_source(source.relation if isinstance(source, Joined) else None, tree, binder)
-    names, labels = names_in(scans_of(scope), policy), _labels(outputs)
+    names = names_in(scans_of(scope), policy)
+    labels: dict[int, str] = {}
+    for output in outputs:
+        if isinstance(output.expression, Slot) and output.expression.role == "aggregate":
+            labels.setdefault(output.expression.index, output.label)
     table = per_unit(
         source,
         condition,
@@ -257,15 +261,6 @@ def _check_source(relation: Relation | None, tree: exp.Select, binder: SelectBin
                 place=place(tree, binder.text),
             )
         relation = relation.left
-
-
-def _labels(outputs: tuple[Output, ...]) -> dict[int, str]:
-    """The labels of the aggregates in the statement."""
-    named: dict[int, str] = {}
-    for output in outputs:
-        if isinstance(output.expression, Slot) and output.expression.role == "aggregate":
-            named.setdefault(output.expression.index, output.label)
-    return named
 
 
 def _view(table: PerUnit, outputs: tuple[Output, ...], having: Expr | None) -> View:

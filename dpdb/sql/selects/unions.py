@@ -150,7 +150,8 @@ def union(
         raise TypeMismatch("the SELECTs of a UNION have the same number of columns", place=where)
     kinds = [_kind(sides, index, tree, binder) for index in range(len(sides[0].columns))]
     fitted = [_converted(side, kinds) for side in sides]
-    joined = UnionAll(tuple(each for side in fitted for each in _members(side)))
+    members = ([*side.inputs] if isinstance(side, UnionAll) else [side] for side in fitted)
+    joined = UnionAll(tuple(each for several in members for each in several))
     return _ordered(tree, joined, binder)
 
 
@@ -163,10 +164,6 @@ def _side(bound: Query | Derived | View, node: exp.Expr, binder: SelectBinder) -
             place=place(node, binder.text),
         )
     return Released(bound) if isinstance(bound, Query) else bound
-
-
-def _members(side: Derived) -> tuple[Derived, ...]:
-    return side.inputs if isinstance(side, UnionAll) else (side,)
 
 
 def _kind(sides: list[Derived], index: int, tree: exp.Expr, binder: SelectBinder) -> Kind:

@@ -186,7 +186,11 @@ def labels(tokens: list[Token]) -> list[str]:
     """A label for each item between the first SELECT and its FROM, or its end without one."""
     items: list[list[Token]] = [[]]
     depth = 0
-    for token in tokens[_first_item(tokens) :]:
+    # After SELECT may follow DISTINCT, and TOP with a number.
+    first = 2 if [token.token_type for token in tokens[1:2]] == [TokenType.DISTINCT] else 1
+    types = [token.token_type for token in tokens[first : first + 2]]
+    first += 2 if types == [TokenType.TOP, TokenType.NUMBER] else 0
+    for token in tokens[first:]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth < 0 or (depth == 0 and token.token_type in _AFTER_ITEMS):
             break
@@ -195,13 +199,6 @@ def labels(tokens: list[Token]) -> list[str]:
         else:
             items[-1].append(token)
     return [_label(item) for item in items]
-
-
-def _first_item(tokens: list[Token]) -> int:
-    """The index after SELECT and what may follow it: DISTINCT, or TOP and a number for LIMIT."""
-    first = 2 if [token.token_type for token in tokens[1:2]] == [TokenType.DISTINCT] else 1
-    types = [token.token_type for token in tokens[first : first + 2]]
-    return first + 2 if types == [TokenType.TOP, TokenType.NUMBER] else first
 
 
 def _label(tokens: list[Token]) -> str:
