@@ -10,7 +10,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpdb.plan.costs.unit_work import MAX_UNIT_SECONDS, work_of
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import filtered
@@ -19,6 +18,7 @@ from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.releases.allocation import competing_rows
 from dpdb.plan.releases.key_selection import selects_keys
+from dpdb.plan.unit_work import MAX_UNIT_SECONDS, work_of
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.records import dataclass

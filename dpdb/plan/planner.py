@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan.costs.unit_work import work_of
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
 from dpdb.plan.logical.query import FoundKeys, Query
@@ -28,6 +27,7 @@ from dpdb.plan.releases.allocation import allocate, competing_rows
 from dpdb.plan.releases.key_selection import number_of_selections, selects_keys
 from dpdb.plan.releases.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.releases.sharing import Sharing, sharing
+from dpdb.plan.unit_work import work_of
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 

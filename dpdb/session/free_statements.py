@@ -34,10 +34,7 @@ from dpdb.sql.selects.statements import (
     Assign,
     Describe,
     Listed,
-    ShowBudget,
-    ShowHistory,
-    ShowSettings,
-    ShowTables,
+    Show,
 )
 from dpdb.sql.syntax.option_names import INTERVALS, MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
 
@@ -142,16 +139,16 @@ def listing(
 ) -> tuple[tuple[str, ...], CellRows]:
     """The columns and the rows that a statement lists; `limits` hold besides the ledger's."""
     match statement:
-        case ShowBudget():
+        case Show.BUDGET:
             balance = ledger.balance
             share = balance.share.epsilon if settings.epsilon is None else settings.epsilon
             limits = (*ledger.query_limits, *limits)
             return BUDGET_COLUMNS, budget_rows(balance, share, limits)
-        case ShowHistory():
+        case Show.HISTORY:
             return HISTORY_COLUMNS, _history_rows(ledger.history())
-        case ShowTables():
+        case Show.TABLES:
             return TABLE_COLUMNS, table_rows(policy)
-        case ShowSettings():
+        case Show.SETTINGS:
             return SETTING_COLUMNS, settings.rows(teach=teach)
         case Describe():
             return suggested_bounds.COLUMN_COLUMNS, _column_rows(policy, statement)

@@ -167,7 +167,7 @@ def distinct(keys: Array) -> tuple[Array, Array]:
 
     `np.unique` sorts places, which takes 0.5 ms for 300,000 equal keys and 7 ms more where one
     differs: an analyst would make all rows equal but one, and learn of it by the time. A sort of
-    the keys themselves takes 0.06 ms more, which `plan.costs.cost_table` counts.
+    the keys themselves takes 0.06 ms more, which `plan.cost_table` counts.
     """
     ordered = np.sort(keys)
     different = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(keys) else ordered

@@ -411,7 +411,7 @@ STATEMENTS = (
     Mutant(
         "the rows of a unit multiply without a limit",
         "work that one person",
-        [Change("plan.costs.unit_work:check_rows", "node.made > MAX_UNIT_ROWS", "False")],
+        [Change("plan.unit_work:check_rows", "node.made > MAX_UNIT_ROWS", "False")],
         "system/test_unit_work.py::test_refused_before_it_is_paid_whoever_is_there",
     ),
     Mutant(

@@ -13,10 +13,10 @@ from dpdb.errors import UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.shell.scripts import LONGEST_FILE
 from dpdb.manual.terminal import rendered
-from dpdb.plan.costs.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
 from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.plan.relations.stability import MAX_FAN_OUT, MAX_PAIRS
 from dpdb.plan.releases.query_releases import MAX_GROUPS
+from dpdb.plan.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
 from dpdb.session.exact_values import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
 from dpdb.session.purchases.purchases import MAX_AT_ONCE
 from dpdb.session.purchases.query_plans import MAX_CANDIDATES

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import DpdbError, printable
-from dpdb.plan.costs.unit_work import UnitWork
+from dpdb.plan.unit_work import UnitWork
 from dpdb.policy.budget import Composition
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from dpdb.answers.notes.release_reports import aggregate_label, has_margin
 from dpdb.answers.suggested_bounds import plain_value
-from dpdb.plan.costs.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, children
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
+from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column, Table
 from dpdb.privacy.mechanisms.threshold import Threshold
 

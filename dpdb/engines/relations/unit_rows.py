@@ -4,8 +4,8 @@ Every relation is unit-wise (see `plan.relations`): a SELECT within FROM makes t
 units of their rows alone. So units are worked on in pieces, one after the other. The tables made of
 a piece are dropped before the next one. Counts and sums of the piece stay, or the rows that count
 in the end, of which a unit has no more than its cap. The number of units in a piece is public: it
-follows from the most that one unit can have (`plan.costs`), and from PIECE. So the memory for made
-tables depends neither on the number of units nor on the rows of any of them.
+follows from the most that one unit can have (`plan.unit_work`), and from PIECE. So the memory for
+made tables depends neither on the number of units nor on the rows of any of them.
 
 Each piece takes some time of its own, which follows from the statement. One unit more makes one
 piece more only if the last one was full. So the first piece has fewer units than the others, by a
@@ -42,13 +42,13 @@ from dpdb.engines.units.held_rows import HeldRows, decided_by
 from dpdb.engines.units.owners import Owners, each_its_own
 from dpdb.engines.units.row_hashes import HashKey
 from dpdb.engines.values.row_blocks import mask
-from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, stored_tables
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined, Scan, Source, columns_joined_on, scans
+from dpdb.plan.unit_work import PIECE
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

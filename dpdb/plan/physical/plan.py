@@ -8,7 +8,6 @@ from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 
-from dpdb.plan.costs.unit_work import NO_WORK, UnitWork
 from dpdb.plan.expressions.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.expressions.single_values import stored_columns
 from dpdb.plan.identity import identity
@@ -20,6 +19,7 @@ from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.plan.ranges.statistics import Histogram, Joint, KeyUnits, Part, Statistic, filters_of
 from dpdb.plan.relations.regions import Region, region
 from dpdb.plan.relations.relations import Joined, Source
+from dpdb.plan.unit_work import NO_WORK, UnitWork
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss

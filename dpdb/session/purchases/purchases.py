@@ -21,11 +21,11 @@ from dpdb.answers.tables.derived import noisy_table
 from dpdb.answers.tables.group_rows import with_all_keys
 from dpdb.errors import BudgetExceeded, OutOfResources, paid_for
 from dpdb.ledger.protocol import FREE, Balance, Price
-from dpdb.plan.costs.unit_work import PIECE
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined
+from dpdb.plan.unit_work import PIECE
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.records import dataclass
 from dpdb.session.purchases.executor import Executor, GradualExecutor, NoisyResult

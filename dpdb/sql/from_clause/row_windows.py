@@ -8,7 +8,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpdb.errors import Place, Unsupported
-from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import (
     Case,
     ColumnRef,
@@ -24,6 +23,7 @@ from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.row_tables import PICKS, RANKINGS, TOTALS, rows_read, windowed_rows
 from dpdb.plan.relations.privacy_ids import names_in
 from dpdb.plan.relations.relations import Joined, is_full, relation_of, scans
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates.windows import window
 from dpdb.sql.scopes.scopes import RowExpressions

@@ -13,10 +13,10 @@ from dataclasses import field, replace
 from sqlglot import exp
 
 from dpdb.errors import Unsupported
-from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.logical.row_tables import rows_read
 from dpdb.plan.relations.relations import Joined, Scan, Source, is_full
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.sql.from_clause.arrangement import joined, with_lookups

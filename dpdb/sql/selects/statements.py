@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from fractions import Fraction
 from itertools import takewhile
 
@@ -9,9 +10,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
-from dpdb.plan.costs.unit_work import check_time
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.relations import NO_FACTS, Facts
+from dpdb.plan.unit_work import check_time
 from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
 from dpdb.sql.selects.binder import bind
@@ -32,24 +33,13 @@ class Select:
     explain: bool = False
 
 
-@dataclass(frozen=True)
-class ShowBudget:
-    """SHOW BUDGET."""
+class Show(StrEnum):
+    """SHOW, by what it lists."""
 
-
-@dataclass(frozen=True)
-class ShowHistory:
-    """SHOW HISTORY."""
-
-
-@dataclass(frozen=True)
-class ShowTables:
-    """SHOW TABLES."""
-
-
-@dataclass(frozen=True)
-class ShowSettings:
-    """SHOW ALL."""
+    BUDGET = "BUDGET"
+    HISTORY = "HISTORY"
+    TABLES = "TABLES"
+    SETTINGS = "ALL"
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ class Assign:
     place: Place
 
 
-Listed = ShowBudget | ShowHistory | ShowTables | ShowSettings | Describe
+Listed = Show | Describe
 """The statements that list budget, history, tables, settings or columns; no row is read."""
 Statement = Select | Listed | Assign
 
@@ -82,14 +72,8 @@ def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
             return Select(_select(text, policy, facts, words, skip=1), explain=True)
         case ["SELECT" | "WITH", *_]:
             return Select(_select(text, policy, facts, words, skip=0))
-        case ["SHOW", "BUDGET"]:
-            return ShowBudget()
-        case ["SHOW", "HISTORY"]:
-            return ShowHistory()
-        case ["SHOW", "TABLES"]:
-            return ShowTables()
-        case ["SHOW", "ALL"]:
-            return ShowSettings()
+        case ["SHOW", ("BUDGET" | "HISTORY" | "TABLES" | "ALL") as listed]:
+            return Show(listed)
         case ["SHOW", *_]:
             raise UnknownName(
                 "SHOW knows BUDGET, HISTORY, TABLES and ALL",

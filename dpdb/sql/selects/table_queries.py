@@ -12,13 +12,13 @@ from functools import partial
 from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
-from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, Window
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
 from dpdb.plan.logical.query import Output, Query
 from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Mark, Relation
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Policy, changed
 from dpdb.policy.names import written
 from dpdb.records import dataclass

@@ -8,12 +8,12 @@ from itertools import islice
 from sqlglot import exp
 
 from dpdb.errors import TooLarge, TypeMismatch, Unsupported
-from dpdb.plan.costs.unit_work import check_rows
 from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, size, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, UnionAll
 from dpdb.plan.logical.query import Output, Query
 from dpdb.plan.logical.row_tables import RowUnion, UnionPart, row_union, stored_tables
 from dpdb.plan.relations.relations import Joined, is_full
+from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Kind
 from dpdb.sql.from_clause import sources
 from dpdb.sql.scalars import types

@@ -32,8 +32,8 @@ import math
 from dataclasses import field
 
 from dpdb.errors import Place, TooLarge
-from dpdb.plan.costs import cost_table
-from dpdb.plan.costs.cost_table import Costs
+from dpdb.plan import cost_table
+from dpdb.plan.cost_table import Costs
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.query import Query

@@ -1,1 +1,0 @@
-"""The work of one unit: how much time and memory its rows can take, by the plan alone."""
