@@ -114,7 +114,7 @@ class ColumnLimit:
         if column.bounds is None:
             return self.span
         lower, upper = column.bounds
-        if column.kind.whole:
+        if _whole(column):
             turns: tuple[Point, ...] = math.ceil(lower), math.floor(upper) + 1
         else:
             # The ends of the grid are rounded to doubles, so the span is wider than the bounds.
@@ -168,8 +168,10 @@ class Region:
         """Whether certainly no row is in both regions; a unit may still have rows in both."""
         if self.table is not other.table and self.table != other.table:
             return False
-        both = self.limits.keys() & other.limits.keys()
-        return any(self.limits[name].excludes(other.limits[name]) for name in both)
+        return any(
+            name in other.limits and limit.excludes(other.limits[name])
+            for name, limit in self.limits.items()
+        )
 
 
 def region(table: Source, condition: Expr | None) -> Region:
@@ -186,7 +188,7 @@ def _limits(condition: Expr, *, wanted: bool) -> Limits:
     match condition:
         case Logic(operator=operator, operands=operands):
             parts = [_limits(operand, wanted=wanted) for operand in operands]
-            return _joined(parts, every=(operator == "and") is wanted)
+            return _every(parts) if (operator == "and") is wanted else _any(parts)
         case Not(operand=operand):
             return _limits(operand, wanted=not wanted)
         case Compare(operator=operator, left=ColumnRef(column=column), right=Literal(value=value)):
@@ -254,25 +256,37 @@ def _next(point: Point) -> Point:
 
 def _turn(column: Column, point: Point) -> Point:
     """The first value from `point` on that the column can have: integers leave gaps."""
-    if isinstance(point, str) or math.isinf(point) or not column.kind.whole:
+    if isinstance(point, str) or math.isinf(point) or not _whole(column):
         return point
     return math.ceil(point)
 
 
-def _joined(parts: Sequence[Limits], *, every: bool) -> Limits:
-    """The limits of the rows that are within `every` part, or else within some part.
+def _whole(column: Column) -> bool:
+    """Whether the values of the column are whole numbers."""
+    return column.kind.whole
 
-    Only columns that all parts limit are limited in the rows of some part.
-    """
+
+def _every(parts: Sequence[Limits]) -> Limits:
+    """The limits of the rows that are within all parts."""
+    return {name: _combined(limits, len(limits)) for name, limits in _by_column(parts).items()}
+
+
+def _any(parts: Sequence[Limits]) -> Limits:
+    """The limits of the rows that are within some part: only columns that every part limits."""
+    return {
+        name: _combined(limits, 1)
+        for name, limits in _by_column(parts).items()
+        if len(limits) == len(parts)
+    }
+
+
+def _by_column(parts: Sequence[Limits]) -> dict[str, list[ColumnLimit]]:
+    """The limits of all parts, by the name of the column."""
     by_column: dict[str, list[ColumnLimit]] = {}
     for part in parts:
         for name, limit in part.items():
             by_column.setdefault(name, []).append(limit)
-    return {
-        name: _combined(limits, len(limits) if every else 1)
-        for name, limits in by_column.items()
-        if every or len(limits) == len(parts)
-    }
+    return by_column
 
 
 def _combined(limits: Sequence[ColumnLimit], needed: int) -> ColumnLimit:
