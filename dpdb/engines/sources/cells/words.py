@@ -3,11 +3,12 @@
 Cells are words of eight bytes. Bytes stand in a word in the order of the file, the last of them
 highest.
 
-Hashes stand for texts where it matters only which of them are equal. A text is cut into pieces of 128 bytes, and a piece into words of 32 bits, the last of which are
-filled up with zeros: texts that differ still do, as none has a NUL. The words are multiplied by
-random factors of 64 bits and added up modulo 2^64. The upper halves of two such sums, which have
-factors of their own, are the hash of the piece. The hashes of several pieces are hashed in the same
-way, with further factors, until one is left.
+Hashes stand for texts where it matters only which of them are equal. A text is cut into pieces of
+128 bytes, and a piece into words of 32 bits, the last of which are filled up with zeros: texts that
+differ still do, as none has a NUL. The words are multiplied by random factors of 64 bits and added
+up modulo 2^64. The upper halves of two such sums, which have factors of their own, are the hash of
+the piece. The hashes of several pieces are hashed in the same way, with further factors, until one
+is left.
 
 Let two pieces differ in a word, by d = 2^k·u for an odd u and k < 32. Whatever the other factors
 are, the difference of two sums is a·d + c for the factor a of that word: any number that is c
