@@ -240,9 +240,15 @@ def _visible(character: str) -> str:
     return character
 
 
+_COMBINING = "\u0300"
+"""The first character whose width is not one; `±` and most letters of Europe are below it."""
+
+
 def display_width(text: str) -> int:
     """The number of columns that a text takes on a terminal."""
-    from wcwidth import wcswidth  # noqa: PLC0415 (json and csv do without)
+    if text.isprintable() and max(text, default="") < _COMBINING:
+        return len(text)
+    from wcwidth import wcswidth  # noqa: PLC0415 (10 ms, for few texts)
 
     return wcswidth(text)
 

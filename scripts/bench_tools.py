@@ -13,8 +13,8 @@ from types import MappingProxyType
 from unittest import mock
 
 import duckdb
-from tabulate import tabulate
 
+from dpdb.answers.formats.render import RULED, grid
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.session import gate
@@ -124,9 +124,8 @@ def met(reached: bool) -> str:
 def show(title: str, headers: Sequence[str], rows: Rows, note: str = "") -> None:
     """Print a table under its title, and a note below it."""
     print(f"\n{title}\n")
-    # Cells are formatted already; tabulate would drop digits if it read them as numbers.
-    align = ["left" if i == 0 else "right" for i in range(len(headers))]
-    print(tabulate(rows, headers, disable_numparse=True, colalign=align))
+    columns = [*map(list, zip(*rows, strict=True))]
+    print(grid(headers, columns, RULED, [i > 0 for i in range(len(headers))]))
     if note:
         print(note)
     print(flush=True)

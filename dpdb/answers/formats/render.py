@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
@@ -38,14 +38,14 @@ def _csv_cell(cell: Cell) -> Cell:
 def as_table(answer: AnswerRecord, *, intervals: bool = False) -> str:
     """A table with `±` beside each noisy number, and the price below."""
     header, columns = text_sheet(answer, intervals=intervals)
-    return _tabulated(header, columns, "presto") + footer(answer)
+    return grid(header, columns, BARS) + footer(answer)
 
 
 def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
     """A Markdown table, and a line below if the answer is not private."""
     header, columns = text_sheet(answer, intervals=intervals)
-    table = _tabulated(
-        [*map(markdown, header)], [[*map(markdown, column)] for column in columns], "github"
+    table = grid(
+        [*map(markdown, header)], [[*map(markdown, column)] for column in columns], MARKDOWN
     )
     return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
 
@@ -62,12 +62,58 @@ def as_vertical(answer: AnswerRecord, *, intervals: bool = False) -> str:
     return "\n\n".join(blocks) + footer(answer)
 
 
-def _tabulated(header: list[str], columns: list[list[str]], style: str) -> str:
-    from tabulate import tabulate  # noqa: PLC0415 (json and csv do without)
+@dataclass(frozen=True)
+class Borders:
+    """The signs around the cells of a table; a line of three signs is its start, joint and end."""
 
-    align = ["right" if is_numeric(column) else "left" for column in columns]
-    rows = list(zip(*columns, strict=True))
-    return tabulate(rows, header, tablefmt=style, disable_numparse=True, colalign=align)
+    row: tuple[str, str, str]
+    rule: tuple[str, str, str] | None
+    """The signs of the line below the header, which is drawn with `dash`."""
+    above: tuple[str, str, str] | None = None
+    below: tuple[str, str, str] | None = None
+    dash: str = "-"
+
+
+BARS = Borders((" ", " | ", " "), ("-", "-+-", "-"))
+MARKDOWN = Borders(("| ", " | ", " |"), ("|-", "-|-", "-|"))
+SPACES = Borders(("", "  ", ""), None)
+RULED = Borders(("", "  ", ""), ("", "  ", ""))
+_HEADER_ROOM = 2
+"""The columns by which a table's column is at least wider than its header."""
+
+
+def grid(
+    header: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    borders: Borders,
+    right: Sequence[bool] | None = None,
+) -> str:
+    """A table; `right` says which columns are aligned to the right, by default those of numbers."""
+    right = [is_numeric(column) for column in columns] if right is None else right
+    widths = [
+        max([display_width(name) + _HEADER_ROOM, *map(display_width, column)])
+        for name, column in zip(header, columns, strict=True)
+    ]
+
+    def line(signs: tuple[str, str, str], cells: Iterable[str]) -> str:
+        start, joint, end = signs
+        return f"{start}{joint.join(cells)}{end}".rstrip()
+
+    def row(cells: Iterable[str]) -> str:
+        return line(borders.row, map(_padded, cells, widths, right))
+
+    def rule(signs: tuple[str, str, str] | None) -> list[str]:
+        return [] if signs is None else [line(signs, (borders.dash * width for width in widths))]
+
+    rows = map(row, zip(*columns, strict=True))
+    return "\n".join(
+        [*rule(borders.above), row(header), *rule(borders.rule), *rows, *rule(borders.below)]
+    )
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    space = " " * (width - display_width(text))
+    return space + text if right else text + space
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dpdb.answers.formats.json_lines import number
@@ -112,7 +112,7 @@ def _end_texts(column: CellColumn, ends: tuple[Cell, ...]) -> list[str]:
     return [end_text(end, cell, interval) for end, cell, interval in triples]
 
 
-def is_numeric(texts: list[str]) -> bool:
+def is_numeric(texts: Sequence[str]) -> bool:
     """Whether a column holds numbers alone, and so is aligned to the right; not without rows."""
     return bool(texts) and all(
         cell in (NULL, "") or cell.removeprefix("-")[:1].isdigit() for cell in texts

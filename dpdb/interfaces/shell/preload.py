@@ -33,7 +33,6 @@ class Preload(Thread):
                 "dpdb.engines.memory",
                 "dpdb.answers.tables.rows",
                 "dpdb.privacy.noise.exponential",
-                "tabulate",
             ):
                 if not self._leaving.is_set():
                     import_module(name)

@@ -6,9 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from tabulate import tabulate
-
-from dpdb.answers.formats.render import spreadsheet
+from dpdb.answers.formats.render import RULED, grid, spreadsheet
 from dpdb.errors import printable
 from dpdb.lab.classroom.score import Score
 from dpdb.lab.pages import html
@@ -27,7 +25,8 @@ def as_table(scores: Sequence[Score]) -> str:
         for score in scores
         for success, spent in _successes(score)
     ]
-    parts = [tabulate(rows, HEADS, tablefmt="simple", disable_numparse=True)] if rows else []
+    columns = list(zip(*rows, strict=True))
+    parts = [grid(HEADS, columns, RULED, [False] * len(HEADS))] if rows else []
     parts += [_lines(score.error) for score in scores if score.error]
     parts += [
         f"{printable(score.student)}, {success.defence}: {ABOVE}"

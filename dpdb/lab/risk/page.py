@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from tabulate import tabulate
 
+from dpdb.answers.formats.render import SPACES, grid
 from dpdb.errors import printable
 from dpdb.lab.risk.adversary import LARGEST, Adversary, exceeding
 from dpdb.records import dataclass
@@ -193,7 +193,7 @@ def _worlds(finding: QueryRisk) -> Iterator[str]:
         [_chance(row[key]) if key in chances else f"{row[key]:.8g}" for key in row] for row in rows
     ]
     heads = [names.get(key, key) for key in rows[0]]
-    table = tabulate(shown, heads, tablefmt="plain", disable_numparse=True, stralign="right")
+    table = grid(heads, list(zip(*shown, strict=True)), SPACES, [True] * len(heads))
     yield from (f"  {line}" for line in table.splitlines())
     others = len(adversary.worlds.missing) - len(rows)
     if others:
