@@ -7,6 +7,7 @@ A topic of help is found in the text of the pages:
     an entry        by a name in the first column of a table, or under `aliases`: `avg`, `group by`;
                     or by the word that a paragraph of the glossary begins with
     a heading       by any of its words: `reset budget` is "## reset: How do I reset the budget?"
+    a line          by any of its words, if none of these has them: `pandas`
 """
 
 from __future__ import annotations
@@ -43,8 +44,15 @@ PAGES = (
     "developing",
 )
 """In the order in which a newcomer needs them."""
-ALIASES = {"ε": "epsilon", "δf": "sensitivity", "k": "noise", "k·δf/ε": "noise",
-           "laplace": "noise", "±": "intervals"}  # fmt: skip
+ALIASES = {
+    "ε": "epsilon", "δf": "sensitivity", "k": "noise", "k·δf/ε": "noise", "laplace": "noise",
+    "±": "intervals", "mta": "reliable from", "price": "cost", "custodian": "data owner",
+    "neighbours": "neighbors", "atom": "segment", "csv": "files", "dates": "day-first",
+    "thresholding": "partition selection", "excel": "spreadsheets", "regex": "regular",
+}  # fmt: skip
+"""Other words for a topic."""
+MOST = 5
+"""How many sections are shown, or named, that only mention a word."""
 _FENCE = re.compile(r"^```.*?^```$", flags=re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^## (.+)$", flags=re.MULTILINE)
 _ROW = re.compile(r"^\|(.+)\|$")
@@ -97,18 +105,21 @@ def sections(name: str) -> Iterator[Section]:
 def entries(name: str) -> Iterator[Entry]:
     """The rows of a page's tables and the words that it defines, in order."""
     for section in sections(name):
-        head: list[str] = []
-        for line in section.text.split("\n"):
-            row = _ROW.match(line)
-            if row is None:
-                head = []
-            elif len(head) < 2:  # the names of columns, and the rule below them
-                head.append(line)
-            else:
-                above = "\n".join([f"## {section.title}", "", *head])
-                yield Entry(_names(head[0], line), above, line)
+        yield from _rows(section)
     for paragraph in _DEFINED.finditer(page(name)):
         yield Entry((paragraph[1].casefold(),), "", paragraph[0])
+
+
+def _rows(section: Section) -> Iterator[Entry]:
+    head: list[str] = []
+    for line in section.text.split("\n"):
+        if _ROW.match(line) is None:
+            head = []
+        elif len(head) < 2:  # the names of columns, and the rule below them
+            head.append(line)
+        else:
+            above = "\n".join([f"## {section.title}", "", *head])
+            yield Entry(_names(head[0], line), above, line)
 
 
 def _names(head: str, row: str) -> tuple[str, ...]:
@@ -152,17 +163,34 @@ def topic(wanted: str) -> str:
     if name in PAGES:
         return page(name).strip()
     known = [section for each in PAGES for section in sections(each)]
-    for section in known:
-        if section.topic == name:
-            return section.text
-    if name in named():
-        return _shown(named()[name])
     words = _words(name)
     close = [section for section in known if words and words <= section.words]
-    if not close:
+    by_topic = {section.topic: section.text for section in known}
+    if text := by_topic.get(name) or by_topic.get(name.replace(" ", "-")):
+        return text
+    if name in named():
+        also = ", ".join(section.topic for section in close[:MOST])
+        return _shown(named()[name]) + (f"\n\nSee also: {also}" if also else "")
+    if text := by_topic.get(f"{name}s"):
+        return text
+    found = "\n\n".join(section.text for section in close) or _lines(known, words)
+    if not found:
         hint = did_you_mean(name, [*topics(), *named()]) or f"pages are {', '.join(PAGES)}"
         raise UsageError(f"no help on {wanted}", hint=hint)
-    return "\n\n".join(section.text for section in close)
+    return found
+
+
+def _lines(known: list[Section], words: frozenset[str]) -> str:
+    """The first paragraphs, items and rows with all these words, under their headings."""
+    found = []
+    for section in known if words else ():
+        prose = _FENCE.sub("", section.text).split("\n")[1:]
+        lines = [line for line in prose if words <= _words(line) and not _ROW.match(line)]
+        rows = [each for each in _rows(section) if words <= _words(each.text)]
+        if lines or rows:
+            text = [_shown(tuple(rows))] if rows else [f"## {section.title}"]
+            found.append("\n\n".join([*text, *lines]))
+    return "\n\n".join(found[:MOST])
 
 
 def _shown(found: tuple[Entry, ...]) -> str:

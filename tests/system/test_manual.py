@@ -172,5 +172,41 @@ def test_topics_that_are_looked_up(topic: str, shown: str) -> None:
     assert shown in manual.topic(topic)
 
 
+QUESTIONS = {
+    "install": "start", "first number": "own-file", "na": "na", "12,50": "spreadsheets",
+    "semicolons": "spreadsheets", "03/04/2024": "day-first", "dates": "day-first",
+    "±": "intervals", "clamping": "clamping", "which bounds": "which-bounds",
+    "only noise": "noisy-average", "smaller": "less-noise", "accurate": "foresee",
+    "rows": "rows", "reset": "reset", "good": "good-epsilon", "how many queries": "how-many",
+    "two analysts": "two-analysts", "used up": "used-up", "group by city": "by-city",
+    "age bands": "bands", "negative": "negative", "group without rows": "empty-groups",
+    "many rows": "many-rows", "join two tables": "two-tables", "top ten": "top-ten",
+    "percent": "percent", "median of a small group": "few-rows", "export": "export",
+    "dataframe": "export", "asking again": "ask-again", "publish": "publish",
+    "duckdb": "duckdb", "avg": "noisy-average", "bounds": "which-bounds",
+}  # fmt: skip
+"""Words that people try, and the section that answers them, or the page."""
+
+
+@pytest.mark.parametrize(("asked", "answer"), QUESTIONS.items())
+def test_a_question_is_answered_at_first_try(asked: str, answer: str) -> None:
+    """By the section itself, or by its name in the last line."""
+    page = [section.text for section in manual.sections(answer)] if answer in manual.PAGES else []
+    shown = manual.topic(asked)
+    last = shown.splitlines()[-1]
+    assert (
+        shown == manual.topic(answer)
+        or shown in page
+        or answer in last.removeprefix("See also: ").split(", ")
+    )
+
+
+def test_a_word_of_the_text_shows_its_lines(dpdb_help: Help) -> None:
+    code, shown, _ = dpdb_help("lag")
+    assert code == 0
+    assert shown.startswith("## Joins: several tables\n\n| form |")
+    assert "- Windows over a unit's rows are" in shown
+
+
 def test_a_topic_has_several_words(dpdb_help: Help) -> None:
     assert dpdb_help("group", "by")[1] == manual.topic("group by") + "\n"
