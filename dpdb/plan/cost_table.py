@@ -24,6 +24,7 @@ from dpdb.plan.expressions.expressions import (
     children,
     columns_of,
 )
+from dpdb.plan.expressions.functions import TEXT_CALLS
 from dpdb.plan.expressions.single_values import SingleValue
 from dpdb.plan.expressions.text_functions import LONGEST_JOINED
 from dpdb.plan.logical.derived import Window
@@ -96,15 +97,11 @@ JOINED = Cost(1_200, sort=150_000)
 MATCH = Cost(2_400, 40)
 """A regular expression; 1,090 and 1 to 34 a byte."""
 
-_TEXTS = (
-    "lower", "upper", "trim", "ltrim", "rtrim", "substr", "left", "right", "replace",
-    "length", "position", "starts_with", "ends_with", "contains",
-)  # fmt: skip
 _NUMBERS = (
     "abs", "floor", "ceil", "trunc", "sign", "clamp", "least", "greatest", "coalesce", "nullif",
 )  # fmt: skip
 _CALLS = {
-    **dict.fromkeys(_TEXTS, TEXT),
+    **dict.fromkeys(TEXT_CALLS, TEXT),
     **dict.fromkeys(_NUMBERS, NUMBER),
     "split_part": SPLIT,
     "concat": JOINED,

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.plan.expressions.expressions import Call, Literal
-from dpdb.plan.expressions.text_functions import TEXT_CHANGES, text_change
+from dpdb.errors import InternalError
+from dpdb.plan.expressions.expressions import Call
+from dpdb.plan.expressions.functions import CALLS, TEXT_CALLS
+from dpdb.plan.expressions.text_functions import text_function
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.calendar_functions import DATE_CALLS, TIMESTAMP_CALLS, date_call, timestamp_call
 from dpdb.vectors.magnitudes import stays_finite
@@ -127,38 +129,12 @@ def _round(values: Array, digits: int) -> Array:
     return whole / unit if digits >= 0 else whole * unit
 
 
-_NUMBERS: dict[str, Callable[..., int]] = {
-    "length": len,
-    "position": lambda text, part: text.find(part) + 1,
-}
-_TRUTHS: dict[str, Callable[[str, str], bool]] = {
-    "starts_with": str.startswith,
-    "ends_with": str.endswith,
-    "contains": str.__contains__,
-}
-_PATTERN = "regexp_contains"
-TEXT_CALLS = frozenset((*_NUMBERS, *_TRUTHS, _PATTERN, *TEXT_CHANGES))
-
-
-def _text_call(call: Call, operand: AnyVector) -> AnyVector:
+def _text_call(call: Call, arguments: list[AnyVector]) -> AnyVector:
     """The value of a call of a text and constants, worked out once for each text."""
+    operand = arguments[0]
     assert isinstance(operand, TextVector)
-    constants = [
-        part.value
-        for part in call.arguments[1:]
-        if isinstance(part, Literal) and part.value is not None
-    ]
-    if call.name in _NUMBERS:
-        number = _NUMBERS[call.name]
-        return operand.look_up(lambda text: number(text, *constants), Kind.INTEGER)
-    if call.name in _TRUTHS:
-        truth, part = _TRUTHS[call.name], str(constants[0])
-        return operand.look_up(lambda text: truth(text, part), Kind.BOOLEAN)
-    if call.name == _PATTERN:
-        from dpdb.plan.expressions.regular_expressions import searcher  # noqa: PLC0415 (few queries have any)
-
-        return operand.look_up(searcher(str(constants[0])), Kind.BOOLEAN)
-    return operand.map(text_change(call.name, constants))
+    function: Callable[[str], Any] = text_function(call)
+    return operand.map(function) if call.kind is Kind.TEXT else operand.look_up(function, call.kind)
 
 
 _NUMBER_CALLS = ("abs", "floor", "ceil", "trunc", "sign", "clamp", "round", *REAL_CALLS)
@@ -167,9 +143,11 @@ MEANINGS: dict[str, Meaning] = {
     "concat": _concat,
     "nullif": _nullif,
     **dict.fromkeys(_LIMITS, _limit),
-    **dict.fromkeys(TEXT_CALLS, lambda call, arguments: _text_call(call, arguments[0])),
+    **dict.fromkeys(TEXT_CALLS, _text_call),
     **dict.fromkeys(TIMESTAMP_CALLS, _of_numbers(timestamp_call)),
     **dict.fromkeys(DATE_CALLS, _of_numbers(date_call)),
     **dict.fromkeys(_NUMBER_CALLS, _of_numbers(_number_call)),
 }
 """The function that evaluates a call, by the name of the called function."""
+if MEANINGS.keys() != CALLS:
+    raise InternalError(f"without a meaning: {sorted(MEANINGS.keys() ^ CALLS)}")

@@ -133,6 +133,8 @@ def of_expression(text: str, where: str = "") -> tuple[Value, ...]:
         ("STRFTIME(born, '%d')", "born < '1970-01-03'", ("01", "02")),
         ("DAYNAME(born)", "DAYNAME(born) IN ('Monday', 'Friday')", ("Monday", "Friday")),
         ("LENGTH(city) > 2", "", (False, True)),
+        ("LENGTH(city) + zip", "", (4, 5, 6)),
+        ("STARTS_WITH(city, 'E')", "", (False, True)),
     ],
 )
 def test_values_of_expressions(text: str, where: str, expected: tuple[Value, ...]) -> None:
@@ -141,7 +143,7 @@ def test_values_of_expressions(text: str, where: str, expected: tuple[Value, ...
 
 @pytest.mark.parametrize(
     "text",
-    ["LOWER(note)", "pay * 2", "age * age", "LENGTH(city)", "CAST(pay AS TEXT)", "id / 7",
+    ["LOWER(note)", "pay * 2", "age * age", "LENGTH(note)", "CAST(pay AS TEXT)", "id / 7",
      "YEAR(CAST(note AS DATE))", "YEAR(CAST(note AS TIMESTAMP)) - 2000",
      "DATE_TRUNC('year', CAST(note AS DATE))", "DATE_DIFF('year', born, CAST(note AS DATE))"],
 )  # fmt: skip

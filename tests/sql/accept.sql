@@ -473,3 +473,5 @@ SELECT COUNT(*) FROM visits WHERE born < DATE '2000-01-01' + INTERVAL '1' HOUR A
 SELECT arrived > '2024-02-15' AS late, COUNT(*) FROM visits WHERE YEAR(arrived) = 2024 AND arrived IS NOT DISTINCT FROM arrived GROUP BY late;
 SELECT MODE(seen), COUNT(DISTINCT DATE_TRUNC('week', departed)) FROM (SELECT seen, departed FROM visits UNION ALL SELECT seen, arrived FROM visits) AS t;
 SELECT MIN(first), COUNT(*) FROM (SELECT DATE_TRUNC('month', arrived) AS first, COUNT(*) AS n FROM visits GROUP BY 1) AS t WHERE n > 0;
+SELECT COUNT(*) FROM visits WHERE IFF(member, TRUE);
+SELECT AVG(ATAN(age, 2)) FROM people;

@@ -271,7 +271,7 @@ SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(name, '(a)\1');
 SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(name, name);
 -- TypeMismatch a text is needed
 SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(age, 'a');
--- Unsupported
+-- TypeMismatch REGEXP_LIKE(s, 'pattern')
 SELECT COUNT(*) FROM people WHERE REGEXP_LIKE(name, 'a', 'i');
 --- GROUP BY
 -- Unsupported it has decimals
@@ -922,9 +922,7 @@ SELECT zip, DP_INTERVAL_LOW(COUNT(*) / SUM(COUNT(*)) OVER ()) FROM people GROUP 
 SELECT n, GROUPING(n), COUNT(*) FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t GROUP BY n;
 -- Unsupported cannot order a UNION
 SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY n - (SELECT COUNT(*) FROM people);
--- UnknownName no function IFF here
-SELECT COUNT(*) FROM visits WHERE IFF(member, TRUE);
--- TypeMismatch 1:42 DECODE(x, value, result, …, default)
+-- TypeMismatch 1:35 DECODE(x, value, result, …, [default])
 SELECT COUNT(*) FROM visits WHERE DECODE(grade, 1);
 -- Unsupported note must be inside an aggregate
 SELECT note || COUNT(*) FROM visits GROUP BY ALL;
@@ -1039,7 +1037,7 @@ SELECT SUM(CAST(arrived AS INTEGER)) FROM visits;
 SELECT COUNT(*) FROM visits WHERE arrived > points;
 -- MissingBounds logged has no bounds
 SELECT AVG(logged) FROM visits;
--- TypeMismatch TIMESTAMP_TRUNC(ts, unit)
+-- TypeMismatch TIMESTAMP_TRUNC('unit', date), for year
 SELECT COUNT(TIMESTAMP_TRUNC(arrived, HOUR, 'America/New_York')) FROM visits;
 -- Unsupported this type is not supported
 SELECT COUNT(CAST(arrived AS TIME)) FROM visits;

@@ -11,21 +11,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from dpdb.errors import InternalError
+from dpdb.plan.expressions.functions import CALLS
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.records import dataclass
-
-FUNCTIONS = frozenset((
-    "coalesce", "concat", "nullif", "least", "greatest", "clamp", "abs", "floor", "ceil",
-    "round", "trunc", "sign", "sqrt", "cbrt", "exp", "ln", "log2", "log10", "power", "sin",
-    "cos", "tan", "asin", "acos", "atan", "atan2", "length", "position", "starts_with",
-    "ends_with", "contains", "regexp_contains", "lower", "upper", "trim", "ltrim", "rtrim",
-    "substr", "left", "right", "replace", "split_part", "year", "quarter", "month", "week",
-    "day", "dayofweek", "isodow", "dayofyear", "quarter_index", "month_index", "week_index",
-    "hour", "minute", "second", "hour_index", "minute_index", "second_index",
-    "millisecond_index", "microsecond_index", "date_trunc", "months_later", "timestamp_trunc",
-    "timestamp_months_later", "elapsed",
-))  # fmt: skip
-"""The functions of calls; `vectors.functions.MEANINGS` has what each of them is."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +135,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Call:
-    """A scalar function, one of FUNCTIONS."""
+    """A scalar function, one of CALLS."""
 
     name: str
     arguments: tuple[Expr, ...]
     kind: Kind
 
     def __post_init__(self) -> None:
-        if self.name not in FUNCTIONS:
+        if self.name not in CALLS:
             raise InternalError(f"there is no function {self.name}")
 
 

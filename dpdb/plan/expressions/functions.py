@@ -1,7 +1,11 @@
-"""The table of functions and aggregates: names, aliases, parameters, arguments and meanings.
+"""The table of functions and aggregates: names, aliases, parameters, results and meanings.
 
-The parser, the binder, completion, help and the manual take from here which names there are. The
-table imports no parser, so that the prompt can show it at once.
+The parser, the binder, the evaluator, completion, help and the manual take from here which names
+there are. The table imports no parser, so that the prompt can show it at once.
+
+`("LEFT(s, n) -> text", "the first n characters")` is a function of a text and a constant whole
+number. Its name is all that the binder needs; `TEXT_FUNCTIONS` says what it does. A function
+without `->` has a case of its own in `sql.scalars`.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
+
+from dpdb.policy.catalog import Kind
 
 
 class Takes(Enum):
@@ -27,6 +33,21 @@ class Takes(Enum):
     NOTHING = "no column"
 
 
+class Parameter(NamedTuple):
+    """A parameter of a function with `->`."""
+
+    kind: Kind
+    constant: bool
+
+
+_LETTERS = {
+    "x": Kind.NUMBER, "y": Kind.NUMBER, "s": Kind.TEXT, "date": Kind.DATE, "ts": Kind.TIMESTAMP,
+}  # fmt: skip
+"""The types of parameters that are no constants."""
+_CALLS = {"STRPOS": "position", "LOCATE": "position", "REGEXP_MATCHES": "regexp_contains"}
+"""The names in calls of functions that have another name there."""
+
+
 class Function(NamedTuple):
     """A function as it is written in SQL."""
 
@@ -38,6 +59,27 @@ class Function(NamedTuple):
     bounded: bool = False
     """Whether the argument of an aggregate needs bounds."""
     aliases: tuple[str, ...] = ()
+    result: str = ""
+    """The type of the values behind `->`, or `x` for that of the argument.
+
+    Behind a `?` a value can be NULL where no argument is.
+    """
+
+    @property
+    def call(self) -> str:
+        """The name in a `Call`."""
+        return _CALLS.get(self.name, self.name.lower())
+
+    @property
+    def kinds(self) -> list[Parameter]:
+        """The parameters of a function with `->`; whole numbers and quoted texts are constant."""
+        names = [each.strip("[]") for each in self.parameters.split(", ")]
+        return [
+            Parameter(_LETTERS[name], constant=False)
+            if name in _LETTERS
+            else Parameter(Kind.TEXT if name.startswith("'") else Kind.INTEGER, constant=True)
+            for name in names
+        ]
 
     def signature(self, name: str = "") -> str:
         """The call as help shows it, under the function's own name or an alias."""
@@ -54,32 +96,32 @@ class Function(NamedTuple):
 
 
 Row = tuple[str, str] | tuple[str, str, str]
-"""A signature, a meaning, and the aliases between spaces."""
+"""A signature, perhaps with a result, a meaning, and the aliases between spaces."""
 
 _FUNCTIONS: dict[Takes, tuple[Row, ...]] = {
     Takes.NUMBER: (
-        ("ABS(x)", "the distance from zero"),
+        ("ABS(x) -> x", "the distance from zero"),
         ("ROUND(x, [digits])", "to the nearest, halves away from zero"),
-        ("FLOOR(x)", "the whole number below"),
-        ("CEIL(x)", "the whole number above", "CEILING"),
-        ("TRUNC(x)", "without the digits after the point", "TRUNCATE"),
-        ("SIGN(x)", "-1, 0 or 1", "SIGNUM"),
+        ("FLOOR(x) -> integer", "the whole number below"),
+        ("CEIL(x) -> integer", "the whole number above", "CEILING"),
+        ("TRUNC(x) -> integer", "without the digits after the point", "TRUNCATE"),
+        ("SIGN(x) -> integer", "-1, 0 or 1", "SIGNUM"),
         ("MOD(x, y)", "the remainder of a division, x % y"),
-        ("SQRT(x)", "the square root"),
-        ("CBRT(x)", "the cube root"),
-        ("POWER(x, y)", "x to the power y", "POW"),
-        ("EXP(x)", "e to the power x"),
-        ("LN(x)", "the natural logarithm"),
+        ("SQRT(x) -> number?", "the square root"),
+        ("CBRT(x) -> number", "the cube root"),
+        ("POWER(x, y) -> number?", "x to the power y", "POW"),
+        ("EXP(x) -> number?", "e to the power x"),
+        ("LN(x) -> number?", "the natural logarithm"),
         ("LOG([b], x)", "the logarithm to the base 10, or to the base b"),
-        ("LOG10(x)", "the logarithm to the base 10"),
-        ("LOG2(x)", "the logarithm to the base 2"),
-        ("SIN(x)", "the sine of an angle in radians"),
-        ("COS(x)", "the cosine"),
-        ("TAN(x)", "the tangent"),
-        ("ASIN(x)", "the angle with this sine"),
-        ("ACOS(x)", "the angle with this cosine"),
+        ("LOG10(x) -> number?", "the logarithm to the base 10"),
+        ("LOG2(x) -> number?", "the logarithm to the base 2"),
+        ("SIN(x) -> number", "the sine of an angle in radians"),
+        ("COS(x) -> number", "the cosine"),
+        ("TAN(x) -> number", "the tangent"),
+        ("ASIN(x) -> number?", "the angle with this sine"),
+        ("ACOS(x) -> number?", "the angle with this cosine"),
         ("ATAN([y], x)", "the angle with this tangent, or ATAN2"),
-        ("ATAN2(y, x)", "the angle of the point (x, y)"),
+        ("ATAN2(y, x) -> number", "the angle of the point (x, y)"),
         ("DEGREES(x)", "an angle in radians as degrees"),
         ("RADIANS(x)", "an angle in degrees as radians"),
         ("SAFE_DIVIDE(x, y)", "x / y"),
@@ -111,49 +153,49 @@ _FUNCTIONS: dict[Takes, tuple[Row, ...]] = {
         ("CONCAT(s, …)", "joined; NULLs are left out"),
     ),
     Takes.TEXT: (
-        ("LOWER(s)", "in small letters, A to Z alone", "LCASE"),
-        ("UPPER(s)", "in capitals, a to z alone", "UCASE"),
-        ("LENGTH(s)", "how many characters", "LEN CHAR_LENGTH CHARACTER_LENGTH"),
-        ("SUBSTR(s, start, [length])", "a part of a text, from place 1", "SUBSTRING"),
-        ("LEFT(s, n)", "the first n characters; for -n all but the last n"),
-        ("RIGHT(s, n)", "the last n characters; for -n all but the first n"),
-        ("TRIM(s, ['xy'])", "without the blanks at both ends, or without x and y"),
-        ("LTRIM(s, ['xy'])", "without the blanks at the start, or without x and y"),
-        ("RTRIM(s, ['xy'])", "without the blanks at the end, or without x and y"),
-        ("REPLACE(s, 'old', 'new')", "with every old replaced by new"),
+        ("LOWER(s) -> text", "in small letters, A to Z alone", "LCASE"),
+        ("UPPER(s) -> text", "in capitals, a to z alone", "UCASE"),
+        ("LENGTH(s) -> integer", "how many characters", "LEN CHAR_LENGTH CHARACTER_LENGTH"),
+        ("SUBSTR(s, start, [length]) -> text", "a part of a text, from place 1", "SUBSTRING"),
+        ("LEFT(s, n) -> text", "the first n characters; for -n all but the last n"),
+        ("RIGHT(s, n) -> text", "the last n characters; for -n all but the first n"),
+        ("TRIM(s, ['xy']) -> text", "without the blanks at both ends, or without x and y"),
+        ("LTRIM(s, ['xy']) -> text", "without the blanks at the start, or without x and y"),
+        ("RTRIM(s, ['xy']) -> text", "without the blanks at the end, or without x and y"),
+        ("REPLACE(s, 'old', 'new') -> text?", "with every old replaced by new"),
         ("POSITION('part' IN s)", "where the part begins, 0 if nowhere"),
-        ("STRPOS(s, 'part')", "where the part begins, 0 if nowhere", "INSTR"),
-        ("LOCATE('part', s)", "where the part begins, 0 if nowhere", "CHARINDEX"),
-        ("STARTS_WITH(s, 'part')", "whether a text begins so", "STARTSWITH"),
-        ("ENDS_WITH(s, 'part')", "whether a text ends so", "ENDSWITH"),
-        ("CONTAINS(s, 'part')", "whether the part is in a text"),
-        ("SPLIT_PART(s, '-', n)", "the part number n between dashes"),
-        ("REGEXP_MATCHES(s, 'pattern')", "whether a part of a text matches",
+        ("STRPOS(s, 'part') -> integer", "where the part begins, 0 if nowhere", "INSTR"),
+        ("LOCATE('part', s) -> integer", "where the part begins, 0 if nowhere", "CHARINDEX"),
+        ("STARTS_WITH(s, 'part') -> boolean", "whether a text begins so", "STARTSWITH"),
+        ("ENDS_WITH(s, 'part') -> boolean", "whether a text ends so", "ENDSWITH"),
+        ("CONTAINS(s, 'part') -> boolean", "whether the part is in a text"),
+        ("SPLIT_PART(s, '-', n) -> text", "the part number n between dashes"),
+        ("REGEXP_MATCHES(s, 'pattern') -> boolean", "whether a part of a text matches",
          "REGEXP_CONTAINS REGEXP_LIKE"),
     ),
     Takes.DATE: (
         ("EXTRACT(part FROM date)", "YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, DOW, EPOCH, …"),
         ("DATE_PART('part', date)", "EXTRACT"),
-        ("YEAR(date)", "the year"),
-        ("QUARTER(date)", "1 to 4"),
-        ("MONTH(date)", "1 to 12"),
-        ("WEEK(date)", "the week of ISO 8601, 1 to 53"),
-        ("DAY(date)", "1 to 31"),
-        ("DAYOFWEEK(date)", "0 on Sunday to 6", "DAY_OF_WEEK"),
-        ("ISODOW(date)", "1 on Monday to 7", "DAYOFWEEK_ISO"),
-        ("DAYOFYEAR(date)", "1 to 366", "DAY_OF_YEAR"),
+        ("YEAR(date) -> integer?", "the year"),
+        ("QUARTER(date) -> integer?", "1 to 4"),
+        ("MONTH(date) -> integer?", "1 to 12"),
+        ("WEEK(date) -> integer?", "the week of ISO 8601, 1 to 53"),
+        ("DAY(date) -> integer?", "1 to 31"),
+        ("DAYOFWEEK(date) -> integer?", "0 on Sunday to 6", "DAY_OF_WEEK"),
+        ("ISODOW(date) -> integer?", "1 on Monday to 7", "DAYOFWEEK_ISO"),
+        ("DAYOFYEAR(date) -> integer?", "1 to 366", "DAY_OF_YEAR"),
         ("EPOCH(ts)", "the seconds since 1970, with decimals"),
         ("UNIX_SECONDS(ts)", "the whole seconds since 1970"),
         ("DATE_TRUNC('unit', date)", "when the year, quarter, month, week, … began",
          "TIMESTAMP_TRUNC DATETIME_TRUNC"),
-        ("TIME_BUCKET(INTERVAL 1 unit, date)", "DATE_TRUNC"),
+        ("TIME_BUCKET(INTERVAL 1 MONTH, date)", "DATE_TRUNC"),
         ("LAST_DAY(date)", "the last day of the month", "LAST_DAY_OF_MONTH"),
         ("DATE_DIFF('unit', start, end)", "how often a unit begins between two dates",
          "DATEDIFF DATETIME_DIFF"),
         ("TIMESTAMP_DIFF(end, start, unit)", "how many whole units are between two timestamps"),
-        ("DATE_ADD(date, INTERVAL n unit)", "date + INTERVAL n unit, a later date",
+        ("DATE_ADD(date, INTERVAL 1 MONTH)", "date + INTERVAL 1 MONTH, a later date",
          "TIMESTAMP_ADD DATETIME_ADD"),
-        ("DATE_SUB(date, INTERVAL n unit)", "date - INTERVAL n unit, an earlier date",
+        ("DATE_SUB(date, INTERVAL 1 MONTH)", "date - INTERVAL 1 MONTH, an earlier date",
          "TIMESTAMP_SUB DATETIME_SUB"),
         ("DATEADD(unit, n, date)", "DATE_ADD"),
         ("DATE(ts)", "the day of a timestamp, or of a text"),
@@ -165,9 +207,9 @@ _FUNCTIONS: dict[Takes, tuple[Row, ...]] = {
         ("TO_CHAR(date, 'YYYY-MM')", "STRFTIME"),
     ),
     Takes.TIMESTAMP: (
-        ("HOUR(ts)", "0 to 23"),
-        ("MINUTE(ts)", "0 to 59"),
-        ("SECOND(ts)", "0 to 59"),
+        ("HOUR(ts) -> integer?", "0 to 23"),
+        ("MINUTE(ts) -> integer?", "0 to 59"),
+        ("SECOND(ts) -> integer?", "0 to 59"),
     ),
 }  # fmt: skip
 _BOUNDED: dict[Takes, tuple[Row, ...]] = {
@@ -234,9 +276,10 @@ _UNBOUNDED: dict[Takes, tuple[Row, ...]] = {
 def _read(rows: Mapping[Takes, tuple[Row, ...]], *, bounded: bool) -> Iterator[Function]:
     for takes, listed in rows.items():
         for signature, meaning, *aliases in listed:
-            name, _, parameters = signature[:-1].partition("(")
+            written, _, result = signature.partition(" -> ")
+            name, _, parameters = written[:-1].partition("(")
             named = tuple(" ".join(aliases).split())
-            yield Function(name, parameters, meaning, takes, bounded, named)
+            yield Function(name, parameters, meaning, takes, bounded, named, result)
 
 
 def _by_name(functions: Iterator[Function]) -> dict[str, Function]:
@@ -251,3 +294,20 @@ AGGREGATES = _by_name(
     for each in _read(rows, bounded=bounded)
 )
 """The aggregates, by their names and aliases."""
+
+_PLAIN = [each for each in FUNCTIONS.values() if each.result]
+TEXT_CALLS = frozenset(each.call for each in _PLAIN if each.takes is Takes.TEXT)
+"""The calls of a text and constants, as `text_functions` evaluates them."""
+MAY_BE_NULL = frozenset((
+    *(each.call for each in _PLAIN if each.result.endswith("?")),
+    "nullif", "concat", "months_later", "timestamp_months_later", "elapsed",
+))  # fmt: skip
+"""The calls that can be NULL where no argument is."""
+CALLS = frozenset((
+    *(each.call for each in _PLAIN),
+    "coalesce", "concat", "nullif", "least", "greatest", "clamp", "round", "atan", "quarter_index",
+    "month_index", "week_index", "hour_index", "minute_index", "second_index",
+    "millisecond_index", "microsecond_index", "date_trunc", "months_later", "timestamp_trunc",
+    "timestamp_months_later", "elapsed",
+))  # fmt: skip
+"""The names of all calls; `vectors.functions.MEANINGS` evaluates each of them."""

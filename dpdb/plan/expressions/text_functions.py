@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from dpdb.errors import InternalError
+from dpdb.plan.expressions.expressions import Call, Literal
+from dpdb.plan.expressions.functions import TEXT_CALLS
 from dpdb.policy.catalog import Value
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -28,37 +30,59 @@ LONGEST_JOINED = 1_000
 Otherwise a short statement could make long texts of short cells, in every row.
 """
 
-_STRIPS = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}
-TEXT_CHANGES = frozenset(
-    (*_STRIPS, "lower", "upper", "substr", "left", "right", "replace", "split_part")
-)
+_OfText = Callable[[str], Value | None]
 
 
-def text_change(name: str, constants: Sequence[Value]) -> Callable[[str], str | None]:
-    """What the function does to a text, given the constants behind it; None becomes NULL."""
-    match name, constants:
-        case "lower", _:
-            return lower
-        case "upper", _:
-            return upper
-        case "trim" | "ltrim" | "rtrim", _:
-            strip, characters = _STRIPS[name], str(constants[0]) if constants else " "
-            return lambda text: strip(text, characters)
-        case "substr", [int(start), *length]:
-            begin = max(start - 1, 0)
-            end = None if not length else max(begin, start - 1 + max(0, int(length[0])))
-            return lambda text: text[begin:end]
-        case "left", [int(number)]:
-            return lambda text: text[:number]
-        case "right", [int(number)] if number < 0:
-            return lambda text: text[-number:]
-        case "right", [int(number)]:
-            return lambda text: text[max(len(text) - number, 0) :]
-        case "replace", [old, new]:
-            return lambda text: _replaced(text, str(old), str(new))
-        case "split_part", [separator, int(number)]:
-            return lambda text: _part(text.split(str(separator)), number)
-    raise InternalError(f"{name} changes no text")
+def _strip(strip: Callable[[str, str], str]) -> Callable[..., _OfText]:
+    """TRIM, LTRIM or RTRIM, of blanks or of the characters given."""
+    return lambda characters=" ": lambda text: strip(text, characters)
+
+
+def _substr(start: int, length: int | None = None) -> _OfText:
+    begin = max(start - 1, 0)
+    end = None if length is None else max(begin, start - 1 + max(0, length))
+    return lambda text: text[begin:end]
+
+
+def _matches(pattern: str) -> _OfText:
+    from dpdb.plan.expressions.regular_expressions import searcher  # noqa: PLC0415 (few queries have any)
+
+    return searcher(pattern)
+
+
+TEXT_FUNCTIONS: dict[str, Callable[..., _OfText]] = {
+    "lower": lambda: lower,
+    "upper": lambda: upper,
+    "length": lambda: len,
+    "trim": _strip(str.strip),
+    "ltrim": _strip(str.lstrip),
+    "rtrim": _strip(str.rstrip),
+    "substr": _substr,
+    "left": lambda number: lambda text: text[:number],
+    "right": lambda number: (
+        lambda text: text[-number:] if number < 0 else text[max(len(text) - number, 0) :]
+    ),
+    "replace": lambda old, new: lambda text: _replaced(text, old, new),
+    "split_part": lambda separator, number: lambda text: _part(text.split(separator), number),
+    "position": lambda part: lambda text: text.find(part) + 1,
+    "starts_with": lambda part: lambda text: text.startswith(part),
+    "ends_with": lambda part: lambda text: text.endswith(part),
+    "contains": lambda part: lambda text: part in text,
+    "regexp_contains": _matches,
+}
+"""The function of one text that a call is, given the constants behind the text.
+
+None as its value becomes NULL; only a function with `?` in the table may have it.
+"""
+if TEXT_FUNCTIONS.keys() != TEXT_CALLS:
+    raise InternalError(f"without a meaning: {sorted(TEXT_CALLS ^ TEXT_FUNCTIONS.keys())}")
+
+
+def text_function(call: Call) -> Callable[[str], Value | None]:
+    """The function of one text that a call of a text and constants is."""
+    return TEXT_FUNCTIONS[call.name](
+        *(part.value for part in call.arguments[1:] if isinstance(part, Literal))
+    )
 
 
 def _replaced(text: str, old: str, new: str) -> str | None:

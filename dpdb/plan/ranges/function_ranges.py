@@ -19,6 +19,7 @@ from dpdb.plan.expressions.calendar import (
     unit_start,
 )
 from dpdb.plan.expressions.expressions import Arithmetic, Call, Case, Cast, ColumnRef, Expr, Literal
+from dpdb.plan.expressions.functions import MAY_BE_NULL
 from dpdb.plan.ranges.intervals import (
     EVERYTHING,
     INFINITY,
@@ -161,6 +162,8 @@ def is_total(name: str, argument: Interval) -> bool:
     if name in ("ln", "log2", "log10"):
         return argument.lower > 0
     domain = _domain(name)
+    if domain is EVERYTHING:
+        return name not in MAY_BE_NULL
     return domain.lower <= argument.lower and argument.upper <= domain.upper
 
 

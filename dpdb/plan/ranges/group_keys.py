@@ -24,7 +24,8 @@ from dpdb.plan.expressions.expressions import (
     Logic,
     children,
 )
-from dpdb.plan.expressions.text_functions import TEXT_CHANGES, text_change
+from dpdb.plan.expressions.functions import TEXT_CALLS
+from dpdb.plan.expressions.text_functions import text_function
 from dpdb.plan.ranges.function_ranges import DATES, day_range, starts_within, timestamp_step
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
@@ -200,8 +201,11 @@ def possible_values(
             values = _within(values, interval(expression, known)) if kind.whole else values
         case Call(name="nullif" | "months_later" as name, arguments=(first, second)):
             values = _without(of(first), second) if name == "nullif" else _later(of(first), second)
-        case Call(name=name, arguments=(text, *constants)) if name in TEXT_CHANGES:
-            values = _changed(of(text), name, constants)
+        case Call(name=name, arguments=(text, *_), kind=kind) if (
+            name in TEXT_CALLS and kind is not Kind.BOOLEAN
+        ):
+            values = _changed(of(text), text_function(expression))
+            values = _within(values, interval(expression, known)) if kind.whole else values
         case Call(name="date_trunc" | "timestamp_trunc", arguments=(Literal(value=unit), date)):
             values = _starts(str(unit), date.kind, interval(date, known))
         case Call(name="round", arguments=(_, Literal(value=int(digits)))) if digits < 0:
@@ -260,14 +264,12 @@ def _later(dates: Values | None, months: Expr) -> Values | None:
     return tuple(date for date in later if _exists(date, Kind.DATE))
 
 
-def _changed(texts: Values | None, name: str, constants: list[Expr]) -> Values | None:
-    """The texts after a function."""
+def _changed(texts: Values | None, function: Callable[[str], Value | None]) -> Values | None:
+    """The values of a function of texts."""
     if texts is None:
         return None
-    values = [each.value for each in constants if isinstance(each, Literal)]
-    change = text_change(name, [value for value in values if value is not None])
-    changed = [change(str(text)) for text in texts]
-    return tuple(dict.fromkeys(text for text in changed if text is not None))
+    changed = [function(str(text)) for text in texts]
+    return tuple(dict.fromkeys(value for value in changed if value is not None))
 
 
 def _starts(unit: str, kind: Kind, limits: Interval) -> Values | None:

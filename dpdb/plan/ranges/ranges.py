@@ -111,11 +111,6 @@ def nullable(expression: Expr) -> bool:
             return True
         case Call(name="coalesce" | "least" | "greatest", arguments=arguments):
             return all(nullable(argument) for argument in arguments)
-        case Call(
-            name="nullif" | "concat" | "replace" | "power" | "months_later"
-            | "timestamp_months_later" | "elapsed"
-        ):  # fmt: skip
-            return True
         case Call(name=name, arguments=(*_, last)) if not is_total(name, interval(last, {})):
             return True
     return any(nullable(child) for child in children(expression))

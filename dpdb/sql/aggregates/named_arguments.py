@@ -22,7 +22,7 @@ from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported, did_you_m
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.relations.relations import Source
 from dpdb.records import dataclass
-from dpdb.sql.scalars.date_functions import UNREAD
+from dpdb.sql.scalars.functions import UNREAD
 from dpdb.sql.syntax.literals import CLAMPED
 from dpdb.sql.syntax.trees import node_name, place
 
@@ -45,7 +45,7 @@ from dpdb.plan.logical.query import COUNTS, Aggregate
 from dpdb.plan.ranges.ranges import interval
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
-from dpdb.sql.scalars.calls import call
+from dpdb.sql.scalars import types
 from dpdb.sql.syntax.literals import has_named_arguments
 
 PER_ROW = "contribution_bounds_per_row"
@@ -178,7 +178,7 @@ def report(value: Expr, aggregate: Aggregate | None, where: Place | None) -> Exp
         _text(', "upper_bound": '), _json(high),
         _text(f'}}}}, "bounding_report": {_bounds(aggregate)}}}'),
     ]  # fmt: skip
-    return call("concat", parts, where)
+    return types.concatenation(parts, where)
 
 
 def refuse_intervals(asked: Iterable[Expr], unit: str, where: Place | None) -> None:

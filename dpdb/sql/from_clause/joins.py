@@ -307,7 +307,7 @@ def _only_column(
 def _merged(scope: Scope, name: str, pair: tuple[Expr, Expr], kind: JoinKind) -> Scope:
     """The scope with the two columns of USING as one: the value of either that is not NULL."""
     left, right = pair
-    whole = call("coalesce", [left, right], None) if kind is JoinKind.FULL else left
+    whole = call("COALESCE", [left, right], None) if kind is JoinKind.FULL else left
 
     def columns() -> Iterator[tuple[str, Expr]]:
         for each in scope.view.columns:

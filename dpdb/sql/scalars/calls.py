@@ -9,125 +9,106 @@ from sqlglot import exp
 
 from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import Arithmetic, Call, Cast, Expr, Literal
+from dpdb.plan.expressions.functions import FUNCTIONS, Function
 from dpdb.policy.catalog import Kind
 from dpdb.policy.timestamps import names_zone, read_day
 from dpdb.sql.scalars import types
 from dpdb.sql.scalars.date_functions import last_day, part_of, unix_seconds
 
-_REAL = frozenset(
-    ("sqrt", "cbrt", "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan")
-)
-"""The functions of one real number."""
-_TESTS = frozenset(("starts_with", "ends_with", "contains"))
-_DATE_PARTS = frozenset(
-    ("year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear", "hour",
-     "minute", "second")
-)  # fmt: skip
 _PI = Literal(Fraction(math.pi), Kind.NUMBER)
 _HALF_TURN = Literal(Fraction(180), Kind.NUMBER)
 
 
 def call(name: str, arguments: list[Expr], where: Place | None) -> Expr:
     """A call of the function `name`, once the number and the types of its arguments fit."""
-    for family in (_any_call, _number_call, _text_call, _date_call):
-        made = family(name, arguments, where)
-        if made is not None:
-            return made
-    raise TypeMismatch(f"{_written(name)} does not take these arguments", place=where)
+    function, made = FUNCTIONS[name], None
+    if function.accepts(len(arguments)):
+        if function.result:
+            made = _plain(function, arguments, where)
+        else:
+            made = _number_call(function.name, arguments, where)
+            made = made or _other_call(function.name, arguments, where)
+    if made is None:
+        message, hint = f"{name} does not take these arguments", function.signature(name)
+        raise TypeMismatch(message, hint=hint, place=where)
+    return made
 
 
-def _written(name: str) -> str:
-    """The name of a function as it is written."""
-    return {"concat_known": "CONCAT", "divide": "SAFE_DIVIDE"}.get(name, name.upper())
-
-
-def _any_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | None:
-    """The functions that take several types."""
-    match name, arguments:
-        case "clamp", [_, _, _]:
-            unified, kind = types.unify(arguments, where)
-            return Call(name, tuple(unified), kind) if kind.ordinal else None
-        case "least" | "greatest" | "coalesce", [_, *_]:
-            unified, kind = types.unify(arguments, where)
-            fits = name == "coalesce" or kind.ordinal
-            return Call(name, tuple(unified), kind) if fits else None
-        case "nullif", [_, _]:
-            unified, kind = types.unify(arguments, where)
-            return Call(name, tuple(unified), kind)
-    return None
+def _plain(function: Function, arguments: list[Expr], where: Place | None) -> Expr | None:
+    """The call of a function with `->` in the table; None if an argument should be constant."""
+    fitted, constants = [], []
+    for (kind, constant), argument in zip(function.kinds, arguments, strict=False):
+        if constant:
+            if not _is_constant(argument, kind):
+                return None
+            constants.append(argument)
+        elif kind.temporal:
+            return part_of(function.call, argument, where)
+        elif kind is Kind.TEXT:
+            fitted.append(types.of_kind(argument, kind, where))
+        else:
+            fitted.append(types.numeric(argument, where))
+    match function.name:
+        case "SPLIT_PART" if not all(map(_is_set, constants)):
+            return None
+        case "REGEXP_MATCHES":
+            _check_pattern(constants[0], where)
+    result = function.result.removesuffix("?")
+    kind = fitted[0].kind if result == "x" else Kind(result)
+    return Call(function.call, (*fitted, *constants), kind)
 
 
 def _number_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | None:
+    """The call of a function of numbers without `->`; None if the arguments do not fit."""
     match name, arguments:
-        case "abs" | "floor" | "ceil" | "trunc" | "sign", [operand]:
-            number = types.numeric(operand, where)
-            return Call(name, (number,), number.kind if name == "abs" else Kind.INTEGER)
-        case "round", [operand]:
+        case "ROUND", [operand]:
             return _number_call(name, [operand, Literal(0, Kind.INTEGER)], where)
-        case "round", [operand, Literal(value=digits, kind=Kind.INTEGER) as places] if (
+        case "ROUND", [operand, Literal(value=digits, kind=Kind.INTEGER) as places] if (
             isinstance(digits, int) and -9 <= digits <= 9
         ):
             number = types.numeric(operand, where)
-            return Call(name, (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
-        case _, [operand] if name in _REAL:
-            return Call(name, (types.numeric(operand, where),), Kind.NUMBER)
-        case "log", [operand]:
-            return _number_call("log10", [operand], where)
-        case "log", [Literal(value=2 | 10 as base), operand]:
-            return _number_call(f"log{base}", [operand], where)
-        case "log", [base, operand]:
-            number, divisor = (call("ln", [each], where) for each in (operand, base))
+            return Call("round", (number, places), Kind.INTEGER if digits <= 0 else Kind.NUMBER)
+        case "MOD", [first, second]:
+            return types.arithmetic("%", first, second, where)
+        case "LOG", [operand]:
+            return call("LOG10", [operand], where)
+        case "LOG", [Literal(value=2 | 10 as base), operand]:
+            return call(f"LOG{base}", [operand], where)
+        case "LOG", [base, operand]:
+            number, divisor = (call("LN", [each], where) for each in (operand, base))
             return Arithmetic("/", number, divisor, Kind.NUMBER)
-        case "power" | "atan2", [first, second]:
-            pair = types.numeric(first, where), types.numeric(second, where)
-            return Call(name, pair, Kind.NUMBER)
-        case "divide", [first, second]:
+        case "ATAN", [operand]:
+            return Call("atan", (types.numeric(operand, where),), Kind.NUMBER)
+        case "ATAN", [_, _]:
+            return call("ATAN2", arguments, where)
+        case "SAFE_DIVIDE", [first, second]:
             pair = types.numeric(first, where), types.numeric(second, where)
             return Arithmetic("/", *pair, Kind.NUMBER)
-        case "pi", []:
+        case "PI", []:
             return _PI
-        case "degrees" | "radians", [operand]:
+        case "DEGREES" | "RADIANS", [operand]:
             number = types.numeric(operand, where)
-            factor = (_HALF_TURN, _PI) if name == "degrees" else (_PI, _HALF_TURN)
+            factor = (_HALF_TURN, _PI) if name == "DEGREES" else (_PI, _HALF_TURN)
             return Arithmetic("*", number, Arithmetic("/", *factor, Kind.NUMBER), Kind.NUMBER)
     return None
 
 
-def _text_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | None:
+def _other_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | None:
+    """The call of another function without `->`; None if the arguments do not fit."""
     match name, arguments:
-        case "concat", _:
-            return Call(name, types.joined(arguments, where), Kind.TEXT)
-        case "concat_known", [_, *_]:
+        case "CLAMP" | "LEAST" | "GREATEST" | "COALESCE" | "NULLIF", _:
+            unified, kind = types.unify(arguments, where)
+            fits = kind.ordinal or name in ("COALESCE", "NULLIF")
+            return Call(name.lower(), tuple(unified), kind) if fits else None
+        case "CONCAT", _:
             empty = Literal("", Kind.TEXT)
-            known = [
-                Call("coalesce", (text, empty), Kind.TEXT)
-                for text in types.joined(arguments, where)
-            ]
-            return Call("concat", tuple(known), Kind.TEXT)
-        case "lower" | "upper" | "trim" | "ltrim" | "rtrim" | "length", [operand]:
-            text = types.of_kind(operand, Kind.TEXT, where)
-            return Call(name, (text,), Kind.INTEGER if name == "length" else Kind.TEXT)
-    if len(arguments) < 2 or not all(_is_constant(part) for part in arguments[1:]):
-        return None
-    text, constants = types.of_kind(arguments[0], Kind.TEXT, where), arguments[1:]
-    match name, [each.kind for each in constants]:
-        case "substr", [Kind.INTEGER] | [Kind.INTEGER, Kind.INTEGER]:
-            return Call(name, (text, *constants), Kind.TEXT)
-        case "left" | "right", [Kind.INTEGER]:
-            return Call(name, (text, *constants), Kind.TEXT)
-        case "trim" | "ltrim" | "rtrim", [Kind.TEXT]:
-            return Call(name, (text, *constants), Kind.TEXT)
-        case "replace", [Kind.TEXT, Kind.TEXT]:
-            return Call(name, (text, *constants), Kind.TEXT)
-        case "split_part", [Kind.TEXT, Kind.INTEGER] if all(map(_is_set, constants)):
-            return Call(name, (text, *constants), Kind.TEXT)
-        case "position", [Kind.TEXT]:
-            return Call(name, (text, *constants), Kind.INTEGER)
-        case "regexp_contains", [Kind.TEXT]:
-            _check_pattern(constants[0], where)
-            return Call(name, (text, *constants), Kind.BOOLEAN)
-        case _, [Kind.TEXT] if name in _TESTS:
-            return Call(name, (text, *constants), Kind.BOOLEAN)
+            texts = types.joined(arguments, where)
+            known = tuple(Call("coalesce", (text, empty), Kind.TEXT) for text in texts)
+            return Call("concat", known, Kind.TEXT)
+        case "LAST_DAY", [date]:
+            return last_day(date, where)
+        case "UNIX_SECONDS", [moment]:
+            return unix_seconds(moment, where)
     return None
 
 
@@ -147,30 +128,19 @@ def _check_pattern(pattern: Expr, where: Place | None) -> None:
         ) from None
 
 
-def _is_constant(expression: Expr) -> bool:
+def _is_constant(expression: Expr, kind: Kind) -> bool:
     """Whether it is a text, or a whole number that any place in a text is below."""
     match expression:
         case Literal(value=int(number), kind=Kind.INTEGER):
-            return abs(number) < 2**31
-        case Literal(value=str()):
-            return True
+            return kind is Kind.INTEGER and abs(number) < 2**31
+        case Literal(value=str(), kind=Kind.TEXT):
+            return kind is Kind.TEXT
     return False
 
 
 def _is_set(expression: Expr) -> bool:
     """Whether a constant is not 0, and not the empty text: there is no part 0 of a text."""
     return isinstance(expression, Literal) and bool(expression.value)
-
-
-def _date_call(name: str, arguments: list[Expr], where: Place | None) -> Expr | None:
-    match name, arguments:
-        case "last_day", [date]:
-            return last_day(date, where)
-        case "unix_seconds", [moment]:
-            return unix_seconds(moment, where)
-        case _, [date] if name in _DATE_PARTS:
-            return part_of(name, date, where)
-    return None
 
 
 TARGETS = {
@@ -230,11 +200,11 @@ def cast(operand: Expr, kind: Kind, sizes: list[Expr], where: Place | None) -> E
         case _, []:
             return converted
         case Kind.TEXT, [length]:
-            return call("substr", [converted, Literal(1, Kind.INTEGER), length], where)
+            return call("SUBSTR", [converted, Literal(1, Kind.INTEGER), length], where)
         case Kind.NUMBER, [_]:
-            return call("round", [converted, Literal(0, Kind.INTEGER)], where)
+            return call("ROUND", [converted, Literal(0, Kind.INTEGER)], where)
         case Kind.NUMBER, [_, places]:
-            return call("round", [converted, places], where)
+            return call("ROUND", [converted, places], where)
     raise Unsupported("this type is not supported", place=where)
 
 

@@ -10,9 +10,11 @@ from sqlglot import exp
 from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported
 from dpdb.plan.expressions.calendar import CLOCK_CYCLES, STARTS, UNITS
 from dpdb.plan.expressions.expressions import Arithmetic, Call, Expr, Literal
+from dpdb.plan.expressions.functions import FUNCTIONS
 from dpdb.policy.catalog import Kind
 from dpdb.policy.timestamps import DAY, SECOND
 from dpdb.sql.scalars import types
+from dpdb.sql.scalars.functions import named
 
 Bind = Callable[[exp.Expr], Expr]
 """Binds an argument that is an expression."""
@@ -42,7 +44,8 @@ def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None)
     units = [_unit(part) for part in parts]
     if len(parts) > 1 and units[0] and units[-1] and _is_missing(parts[-1], bind):
         units[0] = None  # It is a column that is called as a unit is.
-    match _FAMILIES.get(name, name), parts, units:
+    first_name = FUNCTIONS[name].name
+    match first_name, parts, units:
         case "EXTRACT" | "DATE_PART", [_, moment], ["epoch", _]:
             return _epoch(moment, bind, where)
         case "EPOCH", [moment], _:
@@ -66,7 +69,7 @@ def date_call(name: str, parts: list[exp.Expr], bind: Bind, where: Place | None)
             return shifted(bind(date), -1, interval, where)
         case "DATEADD", [unit, number, date], [str(), _, _]:
             return shifted(bind(date), *_interval(unit, number), where)
-    hint = _HINTS.get(name)
+    hint = FUNCTIONS[name].signature(name) + _UNITS.get(first_name, "")
     raise TypeMismatch(f"{name} does not take these arguments", hint=hint, place=where)
 
 
@@ -81,38 +84,16 @@ def _is_missing(part: exp.Expr, bind: Bind) -> bool:
     return False
 
 
-_FAMILIES = {
-    "DATEDIFF": "DATE_DIFF",
-    "DATETIME_DIFF": "DATE_DIFF",
-    **{f"{kind}_{verb}": f"DATE_{verb}"
-       for kind in ("TIMESTAMP", "DATETIME") for verb in ("TRUNC", "ADD", "SUB")},
-}  # fmt: skip
-"""Functions that mean what those of dates do, which know timestamps as well."""
-_PARTS_HINT = ", ".join((*_PARTS, *_TIMES))
-_STARTS_HINT = ", ".join((*STARTS, *UNITS))
-_HINTS = {
-    "EXTRACT": f"EXTRACT(part FROM date), for {_PARTS_HINT}",
-    "DATE_PART": f"DATE_PART('part', date), for {_PARTS_HINT}",
-    "DATE_TRUNC": f"DATE_TRUNC('unit', date), for {_STARTS_HINT}",
-    "TIMESTAMP_TRUNC": f"TIMESTAMP_TRUNC(ts, unit), for {_STARTS_HINT}",
-    "DATETIME_TRUNC": f"DATETIME_TRUNC(ts, unit), for {_STARTS_HINT}",
-    "EPOCH": "EPOCH(ts), or EPOCH(end - start)",
-    "DATE_DIFF": "DATE_DIFF('unit', start, end)",
-    "DATEDIFF": "DATEDIFF('unit', start, end)",
-    "DATETIME_DIFF": "DATETIME_DIFF(end, start, unit)",
-    "TIMESTAMP_DIFF": "TIMESTAMP_DIFF(end, start, unit)",
-    "DATE_ADD": "DATE_ADD(date, INTERVAL 1 MONTH)",
-    "DATEADD": "DATEADD('unit', 1, date)",
-    "DATE_SUB": "DATE_SUB(date, INTERVAL 1 MONTH)",
-    "TIMESTAMP_ADD": "TIMESTAMP_ADD(ts, INTERVAL 2 HOUR)",
-    "TIMESTAMP_SUB": "TIMESTAMP_SUB(ts, INTERVAL 2 HOUR)",
-    "DATETIME_ADD": "DATETIME_ADD(ts, INTERVAL 2 HOUR)",
-    "DATETIME_SUB": "DATETIME_SUB(ts, INTERVAL 2 HOUR)",
+_UNITS = {
+    **dict.fromkeys(("EXTRACT", "DATE_PART"), f", for {', '.join((*_PARTS, *_TIMES))}"),
+    "DATE_TRUNC": f", for {', '.join((*STARTS, *UNITS))}",
 }
-DATE_CALLS = frozenset(_HINTS) - {"EXTRACT"}
-"""The names of the functions that `date_call` knows, besides EXTRACT, which is a word of SQL."""
-UNREAD = "!"
-"""The mark behind the name of such a function in sqlglot's trees; no name that is typed has it."""
+"""The units that a hint adds to the signature."""
+DATE_CALLS = frozenset((
+    "EXTRACT", "DATE_PART", "DATE_TRUNC", "EPOCH", "DATE_DIFF", "TIMESTAMP_DIFF", "DATE_ADD",
+    "DATEADD", "DATE_SUB",
+))  # fmt: skip
+"""The first names of the functions that `date_call` knows."""
 
 
 def part_of(part: str, date: Expr, where: Place | None) -> Expr:
@@ -255,8 +236,10 @@ def _interval(unit: exp.Expr, number: exp.Expr) -> tuple[int, exp.Interval]:
 def _unit_of(interval: exp.Interval) -> str | None:
     """The unit of an interval; in standard SQL its digits may follow it, as in `DAY (3)`."""
     match interval.args.get("unit"):
-        case exp.Func() as call if isinstance(call.this, exp.Literal) and call.key in _LENGTHS:
-            return call.key
+        case exp.Anonymous(expressions=[exp.Literal()]) as call if (
+            unit := named(call)[0].lower()
+        ) in _LENGTHS:
+            return unit
         case unit:
             return _unit(unit)
 

@@ -9,13 +9,14 @@ from sqlglot import exp
 
 from dpdb.errors import StatementError, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.expressions.expressions import Arithmetic, Expr, Literal, Not, height, logic, size
+from dpdb.plan.expressions.functions import FUNCTIONS
 from dpdb.policy.catalog import Kind
 from dpdb.sql.scalars import calls, types
 from dpdb.sql.scalars.calls import call
-from dpdb.sql.scalars.date_functions import UNREAD, at_time_zone, date_call, shifted
-from dpdb.sql.scalars.functions import READ, named
+from dpdb.sql.scalars.date_functions import DATE_CALLS, at_time_zone, date_call, shifted
+from dpdb.sql.scalars.functions import named
 from dpdb.sql.scalars.predicates import PREDICATES, PredicateBinder
-from dpdb.sql.scalars.spellings import respelled
+from dpdb.sql.scalars.spellings import refuse_clock, respelled
 from dpdb.sql.syntax.literals import literal
 from dpdb.sql.syntax.trees import chain, check_depth, node_name, only, written_name
 
@@ -120,7 +121,7 @@ class ExpressionBinder(PredicateBinder):
         operands = chain(node, self.text)
         if isinstance(node, exp.DPipe):
             texts = [self.expression(operand, depth + 1) for operand in operands]
-            return call("concat", texts, self.place(node))
+            return types.concatenation(texts, self.place(node))
         conditions = [self.condition(operand, depth + 1) for operand in operands]
         return logic("and" if isinstance(node, exp.And) else "or", conditions)
 
@@ -170,23 +171,22 @@ class ExpressionBinder(PredicateBinder):
         def bind(part: exp.Expr) -> Expr:
             return self.expression(part, depth + 1)
 
-        match node:
-            case exp.Extract():
-                only(node, self.text, "this", "expression")
-                return date_call(
-                    "EXTRACT", [node.this, node.expression], bind, self.place(node.expression)
-                )
-            case exp.Anonymous(this=str(name)) if name.endswith(UNREAD):
-                name = name.removesuffix(UNREAD)
-                return date_call(name, node.expressions, bind, self.place(node))
-        if (meant := respelled(node, self.text)) is not None:
-            return bind(meant)
-        known = named(node)
-        if known is None:
+        where = self.place(node)
+        if isinstance(node, exp.Extract):
+            only(node, self.text, "this", "expression")
+            where = self.place(node.expression)
+            return date_call("EXTRACT", [node.this, node.expression], bind, where)
+        refuse_clock(node, where)
+        name, arguments = named(node)
+        if not name:
             raise self._unknown(node)
-        if not isinstance(node, (exp.Trim, exp.Anonymous)):
-            only(node, self.text, *READ)
-        made = call(known[0], [bind(part) for part in known[1]], self.place(node))
+        first_name = FUNCTIONS[name].name
+        if first_name in DATE_CALLS:
+            return date_call(name, arguments, bind, where)
+        if (meant := respelled(first_name, arguments, where)) is not None:
+            meant.parent = node.parent
+            return bind(meant)
+        made = call(name, [bind(part) for part in arguments], where)
         self.effort.spend_states(made, node, self.text)
         return made
 

@@ -99,6 +99,11 @@ def joined(expressions: list[Expr], place: Place | None) -> tuple[Expr, ...]:
     return tuple(e if e.kind is Kind.TEXT else Cast(e, Kind.TEXT) for e in expressions)
 
 
+def concatenation(expressions: list[Expr], place: Place | None) -> Call:
+    """The operands of `||` joined."""
+    return Call("concat", joined(expressions, place), Kind.TEXT)
+
+
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
     """The expressions converted to one common type, and that type."""
     expressions = _truths(expressions)

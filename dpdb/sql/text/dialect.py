@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
-from dpdb.sql.scalars.date_functions import DATE_CALLS, UNREAD
+from dpdb.sql.scalars.functions import UNREAD_NAMES
 from dpdb.sql.syntax.literals import around_their_calls
 from dpdb.sql.text.splitting import CLAUSES
 
@@ -54,12 +54,12 @@ _OTHER_NAMES = {
     "ANON_STDDEV_POP": "STDDEV_POP",
     "ANON_PERCENTILE_CONT": "PERCENTILE_CONT",
     "ANON_QUANTILES": "APPROX_QUANTILES",
-    **{name: name + UNREAD for name in DATE_CALLS},
+    **UNREAD_NAMES,
 }
 """Further names for aggregates, with the names by which sqlglot knows them.
 
-The functions that name a unit of time get names that it does not know: it would read their
-arguments in one order, or a unit as a column.
+Functions get names that it does not know: it would read some arguments in another order, and
+others as something else.
 """
 
 _DIALECT = Dpdb()

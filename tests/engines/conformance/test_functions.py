@@ -47,6 +47,7 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
         ("ROUND(ACOS(m), 6)", "round(acos(CASE WHEN abs(m) <= 1 THEN m END), 6)"),
         ("ROUND(ATAN(n), 6)", "round(atan(n), 6)"),
         ("ROUND(ATAN2(i, j), 6)", "round(atan2(i, j), 6)"),
+        ("ROUND(ATAN(i, j), 6)", "round(atan2(i, j), 6)"),
         ("ROUND(DEGREES(m), 6)", "round(degrees(m), 6)"),
         ("ROUND(RADIANS(n), 6)", "round(radians(n), 6)"), ("ROUND(PI(), 6)", "round(pi(), 6)"),
     ],
