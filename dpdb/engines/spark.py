@@ -178,7 +178,7 @@ class SparkEngine(OpenEngine):
             self.witness.check(table.name, source.digest(self.witness.key))
         if isinstance(source, SparkSource):
             return source.version()
-        return version_of(ParquetReader().files(table), table.path)
+        return version_of(ParquetReader().files(table), table.place)
 
 
 def _task(plan: Plan, slots: Mapping[Slot, AnyVector], found: Found) -> Task:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
 from dpdb.policy.csv.csv_format import CsvFormat
-from dpdb.policy.storage import ServerTable, Storage, file_kind
+from dpdb.policy.storage import ServerTable, Storage, file_kind, files_of
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
@@ -156,13 +156,15 @@ class Table:
     groups_per_unit: int | None = None
     """The most groups in which a unit counts; None where only its rows are limited."""
     stored_as: str | None = None
-    """The table's name inside a DuckDB file; None where it is `name`."""
+    """The table's name inside a file of several; None where it is `name`."""
     engine: str | None = None
     """The engine of the table's queries: `memory`, `stream` or `spark`; None: by storage."""
     server: ServerTable | None = None
     """The table of a server or cluster that has the rows; None where a file has them."""
     rows_held_per_unit: int | None = None
     """The most rows of one unit that are held, before any filter; None for the usual number."""
+    also: tuple[Path, ...] = ()
+    """The files, besides that at `path`, whose rows are those of the table, too."""
 
     def __hash__(self) -> int:
         """The hash of the name alone, since a table can have many columns with many values."""
@@ -203,7 +205,23 @@ class Table:
     @property
     def place(self) -> str:
         """Where the rows are, as messages say it."""
-        return str(self.path) if self.server is None else self.server.place
+        if self.server is not None:
+            return self.server.place
+        return ", ".join(map(str, self.paths))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths of the table's files, each of which may be a pattern."""
+        return (self.path, *self.also)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files of the table; raises DataFileError where one cannot be read."""
+        return files_of(*self.paths)
+
+    def named(self, file: Path) -> str:
+        """The name of one of its files in messages: if a pattern found it, all paths."""
+        return str(file) if file in self.paths else self.place
 
     @property
     def is_streamed(self) -> bool:
@@ -221,7 +239,7 @@ class Table:
 
     @property
     def name_in_file(self) -> str:
-        """The table's name inside a DuckDB file."""
+        """The table's name inside a file of several."""
         return self.name if self.stored_as is None else self.stored_as
 
     @property

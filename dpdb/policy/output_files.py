@@ -41,8 +41,8 @@ _HEAD = 128
 
 def files_of_policy(policy: Policy) -> tuple[Path, ...]:
     """The files that belong to a policy: data, the policies beside them, ledger and anchor."""
-    data = [path for table in policy.tables for path in data_files(table.path)]
-    patterns = [table.path for table in policy.tables if is_pattern(table.path)]
+    data = [path for table in policy.tables for path in data_files(*table.paths)]
+    patterns = [path for table in policy.tables for path in table.paths if is_pattern(path)]
     policies = [unpacked_name(path).with_suffix(".toml") for path in data]
     lasting = policy.lasting
     kept = () if lasting is None else (lasting.ledger, lasting.anchor)

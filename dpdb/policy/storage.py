@@ -18,18 +18,16 @@ class _Facts:
 
     label: str
     """The name in messages."""
-    suffix: str | None = None
-    """The end of a file's name; None for CSV, which any other file is, and for servers."""
+    suffixes: tuple[str, ...] = ()
+    """The ends of files' names; none for CSV, which any other file is, and for servers."""
     schemes: tuple[str, ...] = ()
     """The schemes of the addresses of servers."""
     typed: bool = True
     """Whether the types of columns are stored, too."""
     streamed: bool = False
     """Whether queries go over the rows block by block where the policy does not say."""
-    patterns: bool = False
-    """Whether the files of one table can be named by a pattern."""
-    several_tables: bool = False
-    """Whether one file can have several tables, each with a name."""
+    inner: str = ""
+    """The key of a policy that names one of several tables in a file; empty if there is one."""
 
 
 class Storage(Enum):
@@ -40,8 +38,8 @@ class Storage(Enum):
     """
 
     CSV = _Facts("CSV", typed=False)
-    PARQUET = _Facts("Parquet", ".parquet", streamed=True, patterns=True)
-    DUCKDB = _Facts("DuckDB", ".duckdb", streamed=True, several_tables=True)
+    PARQUET = _Facts("Parquet", (".parquet",), streamed=True)
+    DUCKDB = _Facts("DuckDB", (".duckdb",), streamed=True, inner="table")
     POSTGRESQL = _Facts("PostgreSQL", schemes=("postgresql", "postgres"))
     SPARK = _Facts("Spark", schemes=("spark",))
 
@@ -54,7 +52,7 @@ class Storage(Enum):
 def file_kind(path: Path) -> Storage:
     """The kind of a file: CSV, unless its name ends otherwise."""
     suffix = path.suffix.lower()
-    return next((each for each in Storage if each.value.suffix == suffix), Storage.CSV)
+    return next((each for each in Storage if suffix in each.value.suffixes), Storage.CSV)
 
 
 def server_kind(address: str) -> Storage | None:
@@ -63,26 +61,38 @@ def server_kind(address: str) -> Storage | None:
     return next((each for each in Storage if scheme in each.value.schemes), None)
 
 
+def within_file(path: Path) -> tuple[Path, str | None]:
+    """The file, and the table in it, of a path such as `people.duckdb?table=people`."""
+    address, mark, query = str(path).rpartition("?")
+    file, (key, equals, name) = Path(address), query.partition("=")
+    inner = file_kind(file).value.inner
+    return (file, name) if mark and equals and name and key == inner else (path, None)
+
+
 def is_pattern(path: Path) -> bool:
     """Whether the path is a pattern of the files whose rows make up one table."""
-    named = file_kind(path).value.patterns and glob.has_magic(str(path))
+    named = not file_kind(path).value.inner and glob.has_magic(str(path))
     return named and not path.is_file()
 
 
-def data_files(path: Path) -> tuple[Path, ...]:
-    """The files at a path that may be a pattern, whether or not they can be read."""
-    return tuple(map(Path, sorted(glob.glob(str(path))))) if is_pattern(path) else (path,)
+def data_files(*paths: Path) -> tuple[Path, ...]:
+    """The files at paths that may be patterns, whether or not they can be read."""
+    found = (sorted(glob.glob(str(path))) if is_pattern(path) else [path] for path in paths)
+    return tuple(Path(each) for files in found for each in files)
 
 
-def files_of(path: Path) -> tuple[Path, ...]:
-    """The file at a path, or those that match a pattern, in the order of their names.
+def files_of(*paths: Path) -> tuple[Path, ...]:
+    """The file at each path, or those that match a pattern, in the order of their names.
 
     Messages name the pattern alone: the names of its files could be made of values.
     """
-    paths = data_files(path)
-    if not paths:
-        raise DataFileError(f"no file matches {path}")
-    return tuple(_regular(each, path) for each in paths)
+    found = []
+    for path in paths:
+        files = data_files(path)
+        if not files:
+            raise DataFileError(f"no file matches {path}")
+        found += [_regular(each, path) for each in files]
+    return tuple(found)
 
 
 def _regular(path: Path, named: Path) -> Path:

@@ -15,7 +15,7 @@ from dpdb.policy.storage import ServerTable, Storage, file_kind, server_kind
 @pytest.mark.parametrize("storage", Storage)
 def test_each_storage_is_known_by_its_name_and_has_a_source(storage: Storage) -> None:
     facts = storage.value
-    path, server = Path(f"t{facts.suffix or '.csv'}"), None
+    path, server = Path(f"t{[*facts.suffixes, '.csv'][0]}"), None
     if facts.schemes:
         address = f"{facts.schemes[0]}://"
         server = ServerTable(address, "public", "t")
@@ -32,5 +32,5 @@ def test_each_storage_is_known_by_its_name_and_has_a_source(storage: Storage) ->
 def test_no_two_storages_share_a_name() -> None:
     for one, other in combinations(Storage, 2):
         assert not {*one.value.schemes} & {*other.value.schemes}
-        assert one.value.suffix is None or one.value.suffix != other.value.suffix
+        assert not {*one.value.suffixes} & {*other.value.suffixes}
         assert one.value.label != other.value.label

@@ -1,4 +1,4 @@
-"""A CSV file into columns: those that are asked for, each cell by itself.
+"""CSV files into columns: those that are asked for, each cell by itself.
 
 A cell's value is a function of its own bytes and of its column's declaration.
 """
@@ -6,13 +6,22 @@ A cell's value is a function of its own bytes and of its column's declaration.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from hmac import HMAC
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import RecordColumns
 from dpdb.engines.sources.cells.records import Block, blocks
-from dpdb.engines.sources.protocol import PIECE, Loaded, Source, Version, keyed, marks
+from dpdb.engines.sources.protocol import (
+    PIECE,
+    Loaded,
+    Source,
+    Version,
+    has_changed,
+    keyed,
+    marks,
+    version_of,
+)
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_header import Header
@@ -24,7 +33,7 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """Reads the CSV file of a table."""
+    """Reads the CSV files of a table, one after the other."""
 
     table: Table
 
@@ -34,13 +43,15 @@ class CsvSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Loaded:
-        with self._opened(names, progress, witness, shared=len(names)) as file:
-            columns = file.columns()
+        columns, rows, version = RecordColumns({}, {}), 0, Version()
+        for file in self._files(names, progress, witness, shared=len(names)):
+            columns, version = file.columns(columns), file.version
             if names:
-                rows = sum(map(columns.add_in_threads, file.cut_ahead()))
+                cut = read_ahead(block.cut() for block in file.records)
+                rows += sum(map(columns.add_in_threads, cut))
             else:
-                rows = sum(block.rows for block in file.records)
-        return Loaded(columns.finish(), rows, file.version)
+                rows += sum(block.rows for block in file.records)
+        return Loaded(columns.finish(), rows, version)
 
     def blocks(
         self,
@@ -48,22 +59,25 @@ class CsvSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
-        with self._opened(names, progress, witness) as file:
-            columns = file.columns()
+        columns = RecordColumns({}, {})
+        for file in self._files(names, progress, witness):
+            columns = file.columns(columns)
             for block in file.records:
                 rows = columns.add(block)
                 yield Loaded(columns.finish(), rows, file.version)
 
     def digest(self, key: bytes) -> str:
-        header = header_of(self.table)
-        with open_csv(self.table.path, header.encoding, header.mark) as stream:
-            stream.hash = seen = keyed(key)
-            while stream.read(PIECE):
-                pass
-        return seen.hexdigest()
+        seen = []
+        for path in self.table.files:
+            header = header_of(self.table, path)
+            with open_csv(path, header.encoding, header.mark, self.table.named(path)) as stream:
+                seen.append(keyed(key))
+                stream.hash = seen[-1]
+                while stream.read(PIECE):
+                    pass
+        return _digest(seen, key)
 
-    @contextmanager
-    def _opened(
+    def _files(
         self,
         names: Collection[str],
         progress: Progress | None,
@@ -71,22 +85,29 @@ class CsvSource(Source):
         *,
         shared: int = 1,
     ) -> Iterator[_OpenFile]:
-        """The file, to be read to its end; the witness is asked when it has been.
+        """Each file, to be read to its end; the witness is asked when the last one has been.
 
         Threads share so many columns of a block.
         """
-        header = header_of(self.table)
-        positions = column_positions(self.table, header.names)
-        read = {name: at for name, at in positions.items() if name in names}
-        with open_csv(self.table.path, header.encoding, header.mark) as stream:
-            version = Version(marks(os.fstat(stream.file.fileno())))
-            seen = None if witness is None else keyed(witness.key)
-            stream.hash = seen
-            stream.read(header.length)
-            records = _records(stream, header, shared, progress)
-            yield _OpenFile(self.table, header, read, records, version)
-        if witness is not None and seen is not None:
-            witness.check(self.table.name, seen.hexdigest())
+        paths, seen = self.table.files, list[HMAC]()
+        version = version_of(paths, self.table.place)
+        for at, path in enumerate(paths):
+            header = header_of(self.table, path)
+            positions = column_positions(self.table, header.names)
+            read = {name: at for name, at in positions.items() if name in names}
+            with open_csv(path, header.encoding, header.mark, self.table.named(path)) as stream:
+                if marks(os.fstat(stream.file.fileno())) != marks(path.stat()):
+                    raise has_changed(self.table)
+                if witness is not None:
+                    seen.append(keyed(witness.key))
+                    stream.hash = seen[-1]
+                stream.read(header.length)
+                records = _records(stream, header, shared, progress, (at, len(paths)))
+                yield _OpenFile(self.table, header, read, records, version)
+        if version_of(paths, self.table.place) != version:
+            raise has_changed(self.table)
+        if witness is not None:
+            witness.check(self.table.name, _digest(seen, witness.key))
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,21 +120,38 @@ class _OpenFile:
     """Of the columns that are read, by their names."""
     records: Iterator[Block]
     version: Version
+    """The version of all files of the table."""
 
-    def cut_ahead(self) -> Iterator[Block]:
-        """The records, which a thread cuts into cells while those before them are in use."""
-        return read_ahead(block.cut() for block in self.records)
-
-    def columns(self) -> RecordColumns:
-        """A builder for each of the columns."""
+    def columns(self, before: RecordColumns) -> RecordColumns:
+        """The builders of the file before, or new ones, for the columns at their places here."""
+        if before.builders:
+            return RecordColumns(before.builders, self.positions)
         return RecordColumns.of(self.table, self.positions, self.header.punctuation)
 
 
+def _digest(seen: Sequence[HMAC], key: bytes) -> str:
+    """The digest of a file, or that of the digests of several."""
+    if len(seen) == 1:
+        return seen[0].hexdigest()
+    together = keyed(key)
+    for each in seen:
+        together.update(each.digest())
+    return together.hexdigest()
+
+
 def _records(
-    stream: CsvStream, header: Header, shared: int, progress: Progress | None
+    stream: CsvStream,
+    header: Header,
+    shared: int,
+    progress: Progress | None,
+    place: tuple[int, int],
 ) -> Iterator[Block]:
-    """The records after the header, while `progress` is told how far they are read."""
+    """The records after the header, while `progress` is told how far all files are read.
+
+    The file stands at `place`: its number, from 0, among so many.
+    """
+    number, files = place
     for block in blocks(stream, len(header.names), header.punctuation, shared=shared):
         yield block
         if progress is not None:
-            progress(stream.fraction)
+            progress((number + stream.fraction) / files)

@@ -17,7 +17,15 @@ from psycopg import Connection, Copy, OperationalError, pq, sql
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import RecordColumns
 from dpdb.engines.sources.cells.records import Block, blocks
-from dpdb.engines.sources.protocol import PIECE, Loaded, Source, Version, has_changed, keyed
+from dpdb.engines.sources.protocol import (
+    PIECE,
+    Loaded,
+    Source,
+    Version,
+    Written,
+    has_changed,
+    keyed,
+)
 from dpdb.engines.sources.server_moment import Reading, ServerMoment
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import ORDINARY
@@ -30,7 +38,7 @@ from dpdb.policy.schemas.postgres_server import (
 from dpdb.policy.schemas.stored_types import names_in_file
 from dpdb.policy.storage import ServerTable
 from dpdb.records import dataclass
-from dpdb.vectors.grammar import LONGEST
+from dpdb.vectors.grammar import LONGEST, content
 
 NO_CHANGE = Version((0,))
 """The version of all that is read in a session: a moment that has passed is an error."""
@@ -81,7 +89,12 @@ class PostgresSource(Source):
         with self.moment.seen(self.server_table):
             return self.moment.digest(self._reading(names, key)) or self._read(names, key)
 
-    def records(self, names: Collection[str]) -> Iterator[Block]:
+    def written(self) -> Iterator[tuple[Written, ...]]:
+        names = tuple(column.name for column in self.table.columns)
+        for block in self._records(names):
+            yield tuple(_written(block, place) for place in range(len(names)))
+
+    def _records(self, names: Collection[str]) -> Iterator[Block]:
         """The rows as cells of these columns, in this order."""
         with self._copied(tuple(names), _KEY) as written:
             yield from blocks(written, len(names))
@@ -89,7 +102,7 @@ class PostgresSource(Source):
     def _told(self, names: Collection[str], progress: Progress | None) -> Iterator[Block]:
         """The records, while `progress` is told how far they are read."""
         done, rows = 0, self._rows() if progress is not None else 0
-        for block in self.records(names):
+        for block in self._records(names):
             yield block
             done += block.rows
             if progress is not None:
@@ -129,7 +142,7 @@ class PostgresSource(Source):
         return written.digest
 
     @contextmanager
-    def _copied(self, names: tuple[str, ...], key: bytes) -> Iterator[_Written]:
+    def _copied(self, names: tuple[str, ...], key: bytes) -> Iterator[_Sent]:
         """The columns called `names` of all rows, as the server writes them into CSV.
 
         Once all are read, their digest is kept.
@@ -143,7 +156,7 @@ class PostgresSource(Source):
             nodes = storage_nodes(connection, self.server_table)
             self.moment.check_storage(self.table.name, nodes)
             with cursor.copy(self._query(connection, names)) as copy:
-                written = _Written(copy, keyed(key))
+                written = _Sent(copy, keyed(key))
                 yield written
         again = partial(self._read, names, key)
         if not self.moment.keep(self._reading(names, key), written.digest, again):
@@ -170,8 +183,16 @@ class PostgresSource(Source):
         return sql.Identifier(self.server_table.schema, self.server_table.table)
 
 
+def _written(block: Block, place: int) -> Written:
+    """The cells of one column of a block, without quotes."""
+    quote, whole = ORDINARY.quote, block.column(place)
+    cells = [content(cell, quote) for cell in whole.written()]
+    long = block.too_long(block.starts[block.first + place], block.ends[block.first + place])
+    return Written(cells, len(long))
+
+
 @dataclass(repr=False)
-class _Written:
+class _Sent:
     """The bytes that a server sends, as a file of them."""
 
     copy: Copy

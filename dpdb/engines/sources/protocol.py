@@ -39,6 +39,16 @@ class Loaded:
     version: Version
 
 
+@dataclass(frozen=True, repr=False)
+class Written:
+    """Some cells of one column as a file would have them, without quotes."""
+
+    cells: list[bytes]
+    """The cells; one that is too long is empty."""
+    too_long: int = 0
+    """The number of cells that are too long."""
+
+
 class Source(Protocol):
     """Reads the rows of one table.
 
@@ -97,6 +107,13 @@ class Source(Protocol):
     def digest(self, key: bytes) -> str:
         """The digest of the present data that a witness with this key is shown, in hexadecimal."""
 
+    def written(self) -> Iterator[tuple[Written, ...]]:
+        """The cells of each declared column, some rows at a time, for the data owner."""
+        raise DataFileError(
+            f"{self.table.place}: its cells are not looked at one by one",
+            hint="dpdb prepare writes the table into a Parquet file",
+        )
+
 
 def load_more(
     source: Source,
@@ -139,25 +156,25 @@ def marks(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def version_of(paths: Sequence[Path], named: Path) -> Version:
+def version_of(paths: Sequence[Path], named: str) -> Version:
     """The version of several files, which messages call `named`."""
     return Version(tuple(mark for path in paths for mark in marks(_status(path, named))))
 
 
-def state_of(path: Path, named: Path) -> tuple[int, ...]:
+def state_of(path: Path, named: str) -> tuple[int, ...]:
     """More numbers than the version of a file has: no writing leaves all of them as they were."""
     status = _status(path, named)
     return *marks(status), status.st_ctime_ns
 
 
-def _status(path: Path, named: Path) -> os.stat_result:
+def _status(path: Path, named: str) -> os.stat_result:
     try:
         return path.stat()
     except OSError as error:
         raise DataFileError(f"cannot read {named}: {error.strerror}") from None
 
 
-def digest_of(paths: Sequence[Path], named: Path, key: bytes) -> str:
+def digest_of(paths: Sequence[Path], named: str, key: bytes) -> str:
     """The keyed digest of the bytes of several files in their order; each is preceded by its size.
 
     Their names have no say in it, so that they can be moved.

@@ -36,7 +36,6 @@ from dpdb.engines.units.keys import declared_of
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table
-from dpdb.policy.storage import files_of
 from dpdb.records import dataclass
 from dpdb.vectors.vector import AnyVector
 
@@ -89,7 +88,7 @@ class StreamEngine(OpenEngine):
         """The bytes of a table's files; the size of a server's table is not asked for."""
         if table.server is not None:
             return 0
-        return sum(path.stat().st_size for path in files_of(table.path))
+        return sum(path.stat().st_size for path in table.files)
 
     def rows(self, table: Table) -> int:
         """The number of rows, which is public where it is asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
 
 import numpy as np
@@ -13,11 +13,12 @@ from dpdb.engines.sources.opening import open_source
 from dpdb.engines.units.keys import NONE, declared_of, most_rows, repeats
 from dpdb.engines.units.owners import TableOwners
 from dpdb.lab.files.fates import Fate, FateOf
-from dpdb.lab.files.text_rows import record_blocks, server_blocks
+from dpdb.lab.files.text_rows import record_blocks
 from dpdb.policy.catalog import Column, Table
-from dpdb.policy.csv.csv_format import NO_QUOTES, ORDINARY, Punctuation
+from dpdb.policy.csv.csv_format import NO_QUOTES, Punctuation
 from dpdb.policy.csv.csv_header import Header
 from dpdb.policy.schemas.stored_types import column_positions
+from dpdb.policy.storage import Storage
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
 
@@ -88,7 +89,8 @@ class TableCheck:
 def check(table: Table, tables: tuple[Table, ...] = ()) -> TableCheck:
     """Read the file of a table, cell by cell; chains of units lead through `tables`."""
     columns = tuple(ColumnCheck(column) for column in table.columns)
-    records = _walk(table)(table, columns)
+    walk = _walk_records if table.storage is Storage.CSV else _walk_written
+    records = walk(table, columns)
     declared = open_source(table).load(names).columns if (names := declared_of(table)) else {}
     return TableCheck(
         table,
@@ -107,32 +109,13 @@ def _fates(table: Table, punctuation: Punctuation) -> list[FateOf]:
     ]
 
 
-def _walk(table: Table) -> Callable[[Table, tuple[ColumnCheck, ...]], RecordsCheck]:
-    """What counts the fates of the cells of a table."""
-    if table.server is not None:
-        return _walk_server
-    return _walk_values if table.storage.typed else _walk_records
-
-
-def _walk_server(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
-    """Count the fates of the cells that a server writes."""
-    fates, rows = _fates(table, ORDINARY), 0
-    for block in server_blocks(table):
-        rows += block.rows
-        for position, (checked, fate_of) in enumerate(zip(columns, fates, strict=True)):
-            _count(checked, fate_of, block, position)
-    return RecordsCheck(rows)
-
-
-def _walk_values(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
-    """Count the fates of the values of typed columns."""
-    from dpdb.lab.files.typed_cells import typed_cells  # noqa: PLC0415 (pyarrow is optional)
-
+def _walk_written(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
+    """Count the fates of cells as a source writes them."""
     fates, rows = _fates(table, NO_QUOTES), 0
-    for cells in typed_cells(table):
-        rows += len(cells[0].written)
-        for checked, fate_of, column in zip(columns, fates, cells, strict=True):
-            different = Counter(column.written)
+    for held in open_source(table).written():
+        rows += len(held[0].cells)
+        for checked, fate_of, column in zip(columns, fates, held, strict=True):
+            different = Counter(column.cells)
             different[b""] -= column.too_long
             checked.add(Fate.LONG, column.too_long)
             _count_cells(checked, fate_of, different)
@@ -140,9 +123,10 @@ def _walk_values(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck
 
 
 def _walk_records(table: Table, columns: tuple[ColumnCheck, ...]) -> RecordsCheck:
-    """Count the fates of the cells of a CSV file, and its lines that are unlike others."""
+    """Count the fates of the cells of CSV files, and their lines that are unlike others."""
     rows = blank = short = long = unclosed = 0
-    with record_blocks(table) as (header, records):
+    header = None
+    for header, records in record_blocks(table):
         positions = column_positions(table, header.names)
         fates = _fates(table, header.punctuation)
         for block in records:

@@ -26,10 +26,15 @@ from dpdb.policy.schemas.table_files import (
     header_of,
     remarks,
     undeclared_server_table,
-    undeclared_table,
     undeclared_tables,
 )
-from dpdb.policy.storage import file_kind, is_server_address, server_table
+from dpdb.policy.storage import (
+    Storage,
+    file_kind,
+    is_server_address,
+    server_table,
+    within_file,
+)
 from dpdb.records import dataclass
 
 SAMPLE_ROWS = 10_000
@@ -69,7 +74,7 @@ def drafts(source: str, form: CsvFormat) -> list[Draft]:
     if is_server_address(source):
         return [_typed_draft(undeclared_server_table(server_table(source)))]
     path = Path(source)
-    if not file_kind(path).typed:
+    if file_kind(within_file(path)[0]) is Storage.CSV:
         return [_csv_draft(path, form)]
     return [_typed_draft(table) for table in undeclared_tables(path)]
 
@@ -87,7 +92,7 @@ def _typed_draft(table: Table) -> Draft:
 def _csv_draft(path: Path, form: CsvFormat) -> Draft:
     """The draft for a CSV file that is written as `form` says, where it says anything."""
     form, names, notes = _as_written(path, form)
-    table = undeclared_table(path, form, names)
+    [table] = undeclared_tables(path, form, names)
     rows = list(islice(text_rows(table), SAMPLE_ROWS))
     columns = [[row[place] for row in rows] for place in range(len(table.columns))]
     if header_of(table).punctuation.separator != COMMA.encode():

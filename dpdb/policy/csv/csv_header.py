@@ -137,23 +137,23 @@ class Header:
     """Notes on names that the header lacks or repeats."""
 
 
-def read_header(path: Path, form: CsvFormat | None = None) -> Header:
-    """The header of a file that has one and is written as declared."""
-    form = form or CsvFormat()
-    encoding, mark = encoding_of(path, form)
-    with open_csv(path, encoding, mark) as stream:
+def read_header(path: Path, form: CsvFormat | None = None, named: str = "") -> Header:
+    """The header of a file, `named` in messages, that has one and is written as declared."""
+    form, named = form or CsvFormat(), named or str(path)
+    encoding, mark = encoding_of(path, form, named)
+    with open_csv(path, encoding, mark, named) as stream:
         # In Latin-1 every byte is one character, so the lengths of texts count bytes.
         start = stream.read(_HEADER_LIMIT + 1).decode("latin-1")
     separator, skipped, guesses = separator_of(path, form, start)
     if not start[skipped:].strip("\r\n"):
-        raise DataFileError(f"{path} is empty", hint="the first line must name the columns")
-    where = f"{path}, line {_blank_lines(start[skipped:]) + bool(skipped) + 1}"
+        raise DataFileError(f"{named} is empty", hint="the first line must name the columns")
+    where = f"{named}, line {_blank_lines(start[skipped:]) + bool(skipped) + 1}"
     record = _record(where, start[skipped:], separator, form.quote)
     cells = _decoded(record, UTF8)
     if cells is None and form.encoding is None and encoding == UTF8 and not mark:
         if _decoded(record, FALLBACK) is None:
             raise DataFileError(f"{where}: the header is neither UTF-8 nor {FALLBACK}", hint=_NAME)
-        header = read_header(path, replace(form, encoding=FALLBACK))
+        header = read_header(path, replace(form, encoding=FALLBACK), named)
         guess = f"the header is not UTF-8, so the file is read as {FALLBACK}"
         return replace(header, guesses=(guess, *header.guesses))
     if cells is None:

@@ -43,7 +43,8 @@ class Hash(Protocol):
 class CsvStream:
     """A file that is read once, from its start to its end."""
 
-    path: Path
+    named: str
+    """The file in messages."""
     file: BinaryIO
     """As it is on the disk."""
     _unpacked: BinaryIO | gzip.GzipFile
@@ -84,57 +85,59 @@ class CsvStream:
         try:
             return self._unpacked.read(size)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataFileError(f"{self.path} is not a whole gzip file") from error
+            raise DataFileError(f"{self.named} is not a whole gzip file") from error
         except OSError as error:
-            raise DataFileError(f"cannot read {self.path}: {error.strerror}") from error
+            raise DataFileError(f"cannot read {self.named}: {error.strerror}") from error
 
 
 @contextmanager
-def open_csv(path: Path, encoding: str = UTF8, mark: int = 0) -> Iterator[CsvStream]:
-    """The file from after its byte-order mark of `mark` bytes.
+def open_csv(
+    path: Path, encoding: str = UTF8, mark: int = 0, named: str = ""
+) -> Iterator[CsvStream]:
+    """The file, `named` in messages, from after its byte-order mark of `mark` bytes.
 
     Where it cannot be opened, read or unpacked, DataFileError is raised.
     """
-    with _open(path) as file:
+    with _open(path, named or str(path)) as file:
         unpacked = gzip.GzipFile(fileobj=file) if is_gzip(path) else file
-        stream = CsvStream(path, file, unpacked, transcoder(encoding))
+        stream = CsvStream(named or str(path), file, unpacked, transcoder(encoding))
         stream.unpack(mark)
         yield stream
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path, named: str) -> BinaryIO:
     try:
         # The kind of file is checked before opening, because opening a pipe may wait for ever.
         if not stat.S_ISREG(os.stat(path).st_mode):
             kind = "a directory" if path.is_dir() else "not a regular file"
-            raise DataFileError(f"{path} is {kind}")
+            raise DataFileError(f"{named} is {kind}")
         return open(path, "rb")
     except OSError as error:
-        raise DataFileError(f"cannot read {path}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {named}: {error.strerror}") from error
     except ValueError as error:  # a NUL in the path
-        raise DataFileError(f"cannot read {path}: {error}") from error
+        raise DataFileError(f"cannot read {named}: {error}") from error
 
 
-def encoding_of(path: Path, form: CsvFormat) -> tuple[str, int]:
+def encoding_of(path: Path, form: CsvFormat, named: str = "") -> tuple[str, int]:
     """The encoding of a file, and the number of bytes of the marks that it begins with.
 
     Without a header the file is looked at only where the name of the encoding says that there is
     a mark, as anything else would be a row's.
     """
-    declared = form.encoding
+    declared, named = form.encoding, named or str(path)
     if not form.header and declared not in MARKED:
         return declared or UTF8, 0
-    with open_csv(path) as stream:
+    with open_csv(path, named=named) as stream:
         start = stream.read(_FIRST_BYTES)
     for magic, what, hint in _FOREIGN if form.header else ():
         if start.startswith(magic):
-            raise DataFileError(f"{path} {what}, and no CSV file", hint=hint)
+            raise DataFileError(f"{named} {what}, and no CSV file", hint=hint)
     mark, marked = next(((m, name) for m, name in MARKS if start.startswith(m)), (b"", UTF8))
     if declared in MARKED:
         family = declared.removesuffix("-sig")
         if not marked.startswith(family):
             raise DataFileError(
-                f"{path} does not begin with the mark of {family}",
+                f"{named} does not begin with the mark of {family}",
                 hint=f"{family}-le and {family}-be are the encodings without one",
             )
     elif declared not in (None, marked):

@@ -30,7 +30,7 @@ from dpdb.policy.csv.csv_format import CsvFormat, unpacked_name
 from dpdb.policy.reading.policy_text import PolicyText
 from dpdb.policy.reading.table_reader import TableReader, keeps_values
 from dpdb.policy.schemas.table_files import undeclared_tables
-from dpdb.policy.storage import is_pattern
+from dpdb.policy.storage import is_pattern, within_file
 from dpdb.records import dataclass
 
 PRIVACY_KEYS = ("neighbors", "noise", "sample_key", "timing", "unit")
@@ -43,14 +43,15 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
     Without a policy a CSV file is written as `form` says; without a header, too, its columns are
     called `names`.
     """
-    beside = unpacked_name(data).with_suffix(".toml")
-    if is_pattern(data) or not beside.exists():
+    file, _ = within_file(data)
+    beside = unpacked_name(file).with_suffix(".toml")
+    if is_pattern(file) or not beside.exists():
         return Policy(undeclared_tables(data, form, names))
     policy = read_policy(beside)
-    if not any(_is_of(table, data) for table in policy.tables):
+    if not any(_is_of(table, file) for table in policy.tables):
         raise PolicyError(
-            f"{beside} is about other files than {data}",
-            hint=f'say in it path = "{data.name}", or give the policy instead of the file',
+            f"{beside} is about other files than {file}",
+            hint=f'say in it path = "{file.name}", or give the policy instead of the file',
         )
     return policy
 
@@ -59,9 +60,9 @@ def _is_of(table: Table, data: Path) -> bool:
     """Whether a table has its rows in this file."""
     if table.server is not None:
         return False
-    if table.path.exists() and data.exists():
-        return table.path.samefile(data)
-    return table.path.absolute() == data.absolute()
+    if data.exists():
+        return any(path.exists() and path.samefile(data) for path in table.paths)
+    return data.absolute() in (path.absolute() for path in table.paths)
 
 
 def read_policy(path: Path) -> Policy:

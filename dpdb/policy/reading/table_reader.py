@@ -114,7 +114,7 @@ class TableReader:
                 if key in section:
                     raise self.text.error(f"{key} goes with a file", (*where, key))
             return path
-        if "table" in section and not kind.value.several_tables:
+        if "table" in section and kind.value.inner != "table":
             raise self.text.error("table goes with the path of a DuckDB file", (*where, "table"))
         for key in _FORMAT:
             if key in section and kind.typed:

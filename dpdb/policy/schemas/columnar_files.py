@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Table
 from dpdb.policy.names import quoted, quoted_text
-from dpdb.policy.schemas.stored_types import StoredColumn, names_in_file, stored_columns
+from dpdb.policy.schemas.stored_types import StoredColumn, stored_columns
 from dpdb.policy.storage import files_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ read stays in the cache until it is decoded."""
 @contextmanager
 def open_parquet(
     path: Path,
-    named: Path,
+    named: str,
     dictionaries: Collection[str] = (),
     metadata: FileMetaData | None = None,
 ) -> Iterator[ParquetFile]:
@@ -60,17 +60,10 @@ def open_parquet(
         raise DataFileError(f"{named} cannot be read as a Parquet file") from None
 
 
-def parquet_columns(path: Path) -> tuple[StoredColumn, ...]:
-    """The columns of a file, or of the first that matches a pattern."""
-    with open_parquet(files_of(path)[0], path) as file:
+def parquet_columns(path: Path, named: str) -> tuple[StoredColumn, ...]:
+    """The columns of a file, which messages call `named`."""
+    with open_parquet(path, named) as file:
         return stored_columns(file.schema_arrow)
-
-
-def check_parquet(table: Table) -> None:
-    """Raise DataFileError where one of a table's files does not have the declared columns."""
-    for path in files_of(table.path):
-        with open_parquet(path, table.path) as file:
-            names_in_file(table, stored_columns(file.schema_arrow))
 
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -155,9 +148,3 @@ def rows_of(connection: DuckDBPyConnection, table: Table) -> DuckDBPyRelation:
     columns = [column for (column,) in connection.execute(_STORED_COLUMNS, [name]).fetchall()]
     listed = ", ".join(map(quoted, columns))
     return connection.sql(f"SELECT {listed} FROM file.main.{quoted(name)}")  # noqa: S608
-
-
-def check_duckdb(table: Table) -> None:
-    """Raise DataFileError where the file does not have the table with the declared columns."""
-    with open_duckdb(table.path) as connection:
-        names_in_file(table, duckdb_columns(connection, table))

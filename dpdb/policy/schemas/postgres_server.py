@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
-from dpdb.policy.schemas.stored_types import StoredColumn, StoredType, names_in_file
+from dpdb.policy.schemas.stored_types import StoredColumn, StoredType
 from dpdb.policy.storage import ServerTable
 
 if TYPE_CHECKING:
@@ -137,16 +137,11 @@ def server_errors(table: ServerTable) -> Iterator[None]:
         ) from None
 
 
-def check_server(table: Table) -> None:
-    """Raise DataFileError where the server does not have the table with the declared columns."""
-    assert table.server is not None
-    names_in_file(table, columns_on_server(table.server))
-
-
-def columns_on_server(table: ServerTable) -> tuple[StoredColumn, ...]:
+def columns_on_server(table: Table) -> tuple[StoredColumn, ...]:
     """The columns of a table that is not read now."""
-    with connected(table) as connection:
-        return server_columns(connection, table)
+    assert table.server is not None
+    with connected(table.server) as connection:
+        return server_columns(connection, table.server)
 
 
 def server_columns(connection: Connection, table: ServerTable) -> tuple[StoredColumn, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.schemas.stored_types import StoredColumn, StoredType, names_in_file
-from dpdb.policy.storage import ServerTable, files_of
+from dpdb.policy.storage import ServerTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,7 +111,7 @@ def _stored_rows(table: Table) -> DataFrame:
     session = _session(table)
     with spark_errors(table):
         if table.server is None:
-            paths = [f"file://{path.absolute()}" for path in files_of(table.path)]
+            paths = [f"file://{path.absolute()}" for path in table.files]
             return session.read.parquet(*(path.translate(_GLOB) for path in paths))
         name = _name_in_catalog(table.server)
         if not session.catalog.tableExists(name):

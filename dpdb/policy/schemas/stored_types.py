@@ -97,7 +97,7 @@ def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
         if position is None:
             position = folded.pop(column.name.strip(SPACE).casefold(), None)
         if position is None:
-            where = table.place if table.storage.typed else f"{table.path}, line 1"
+            where = table.place if table.storage.typed else f"{table.place}, line 1"
             raise DataFileError(
                 f"{where}: there is no column {column.name}", hint=did_you_mean(column.name, names)
             )

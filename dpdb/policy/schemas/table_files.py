@@ -1,12 +1,12 @@
-"""The columns of tables as files and servers declare them, whatever the storage.
+"""The registry of storages: how the columns of a table are found, whatever the storage.
 
-All of it is public. A storage has its columns found here, and its rows read by
+All of it is public. A storage has a `Schema` here, and a source of its rows in
 `engines.sources.opening`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
@@ -17,101 +17,166 @@ from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name, unpa
 from dpdb.policy.csv.csv_header import Header, read_header
 from dpdb.policy.csv.csv_stream import encoding_of
 from dpdb.policy.schemas.columnar_files import (
-    check_duckdb,
-    check_parquet,
     duckdb_columns,
     duckdb_tables,
     open_duckdb,
     parquet_columns,
 )
-from dpdb.policy.schemas.postgres_server import check_server, columns_on_server
+from dpdb.policy.schemas.postgres_server import columns_on_server
 from dpdb.policy.schemas.spark_cluster import (
     check_spark,
     columns_in_spark,
     names_whole_units,
     require_spark,
 )
-from dpdb.policy.schemas.stored_types import StoredColumn, column_positions
-from dpdb.policy.storage import ServerTable, Storage, file_kind, is_pattern
+from dpdb.policy.schemas.stored_types import StoredColumn, column_positions, names_in_file
+from dpdb.policy.storage import (
+    ServerTable,
+    Storage,
+    file_kind,
+    is_pattern,
+    within_file,
+)
+from dpdb.records import dataclass
 
 
-def check_file(table: Table) -> None:
-    """Raise DataFileError where a table is missing, or lacks columns that are declared."""
-    match table.storage:
-        case Storage.PARQUET:
-            check_parquet(table)
-            if table.in_spark:
-                require_spark(table)
-                names_whole_units(table, parquet_columns(table.path))
-        case Storage.DUCKDB:
-            check_duckdb(table)
+@dataclass(frozen=True)
+class Schema:
+    """The functions that find the tables and columns of one storage."""
+
+    found: Callable[[Table], Table]
+    """The table with its columns, given where it is."""
+    check: Callable[[Table], None]
+    """Raises DataFileError where a table is missing, or lacks columns that are declared."""
+    names: Callable[[Path], Sequence[str]] = lambda path: ()
+    """The names of the tables of a file that can have several."""
+
+
+def schema_of(storage: Storage) -> Schema:
+    """The schema of a storage."""
+    match storage:
         case Storage.CSV:
-            if not table.path.is_file():
-                raise DataFileError(f"there is no file {table.path}")
-            column_positions(table, header_of(table).names)
+            return Schema(_csv_table, _check_csv)
+        case Storage.PARQUET:
+            return Schema(_typed(_columns_in_parquet), _check_parquet)
+        case Storage.DUCKDB:
+            return _of_types(_columns_in_duckdb, _tables_in_duckdb)
         case Storage.POSTGRESQL:
-            check_server(table)
+            return _of_types(columns_on_server)
         case Storage.SPARK:
-            check_spark(table)
+            return Schema(_typed(columns_in_spark), check_spark)
         case unknown:
             assert_never(unknown)
 
 
+def check_file(table: Table) -> None:
+    """Raise DataFileError where a table is missing, or lacks columns that are declared."""
+    schema_of(table.storage).check(table)
+
+
 def undeclared_tables(
-    path: Path, form: CsvFormat | None = None, names: Sequence[str] = ()
+    path: Path,
+    form: CsvFormat | None = None,
+    names: Sequence[str] = (),
+    also: tuple[Path, ...] = (),
 ) -> tuple[Table, ...]:
-    """The tables of a file that no policy declares.
+    """The tables of a file that no policy declares, or the one of a file and others.
 
     Of the columns of a CSV file, which is written as `form` says, only the names are known; where
     it has no header they are `names`. A file with types says of what type its columns are, and
     those of types that no policy can declare are left out.
     """
-    match file_kind(path):
-        case Storage.PARQUET:
-            named = path.absolute().parent if is_pattern(path) else path
-            return (_typed(Table(named.stem, path, ()), parquet_columns(path)),)
-        case Storage.DUCKDB:
-            with open_duckdb(path) as connection:
-                tables = [Table(name, path, ()) for name in duckdb_tables(connection)]
-                if not tables:
-                    raise DataFileError(f"{path} has no tables", hint="views of it are not read")
-                return tuple(_typed(each, duckdb_columns(connection, each)) for each in tables)
-        case Storage.CSV:
-            return (undeclared_table(path, form or CsvFormat(), names),)
-        case Storage.POSTGRESQL | Storage.SPARK:
-            raise AssertionError(path)
-        case unknown:
-            assert_never(unknown)
+    path, inner = within_file(path)
+    schema = schema_of(file_kind(path))
+    if file_kind(path).value.inner:
+        tables = [Table(name, path, ()) for name in ([inner] if inner else schema.names(path))]
+        if not tables:
+            raise DataFileError(f"{path} has no tables", hint="views of it are not read")
+    else:
+        named = path.absolute().parent if also or is_pattern(path) else unpacked_name(path)
+        columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
+        tables = [Table(named.stem, path, columns, csv=form or CsvFormat(), also=also)]
+    return tuple(map(schema.found, tables))
 
 
 def undeclared_server_table(server: ServerTable) -> Table:
     """A table of a server that no policy declares; its columns have the types that it says."""
     table = Table(server.table, Path(server.table), (), server=server)
-    match server.storage:
-        case Storage.POSTGRESQL:
-            return _typed(table, columns_on_server(server))
-        case Storage.SPARK:
-            return _typed(table, columns_in_spark(table))
-        case Storage.CSV | Storage.PARQUET | Storage.DUCKDB:
-            raise AssertionError(server)
-        case unknown:
-            assert_never(unknown)
+    return schema_of(server.storage).found(table)
 
 
-def undeclared_table(csv: Path, form: CsvFormat, names: Sequence[str]) -> Table:
-    """The table of a CSV file of whose columns nothing is known but names."""
-    if form.header:
-        names = read_header(csv, form).names
+def _typed(columns: Callable[[Table], tuple[StoredColumn, ...]]) -> Callable[[Table], Table]:
+    """The function that gives a table those of its stored columns that can be asked about."""
+
+    def found(table: Table) -> Table:
+        asked = (each.undeclared for each in columns(table))
+        return replace(table, columns=tuple(column for column in asked if column is not None))
+
+    return found
+
+
+def _of_types(
+    columns: Callable[[Table], tuple[StoredColumn, ...]],
+    names: Callable[[Path], Sequence[str]] = lambda path: (),
+) -> Schema:
+    """The schema of a storage that says of what types the columns of a table are."""
+
+    def check(table: Table) -> None:
+        names_in_file(table, columns(table))
+
+    return Schema(_typed(columns), check, names)
+
+
+def _columns_in_parquet(table: Table) -> tuple[StoredColumn, ...]:
+    return parquet_columns(table.files[0], table.place)
+
+
+def _check_parquet(table: Table) -> None:
+    for path in table.files:
+        names_in_file(table, parquet_columns(path, table.place))
+    if table.in_spark:
+        require_spark(table)
+        names_whole_units(table, _columns_in_parquet(table))
+
+
+def _tables_in_duckdb(path: Path) -> list[str]:
+    with open_duckdb(path) as connection:
+        return duckdb_tables(connection)
+
+
+def _columns_in_duckdb(table: Table) -> tuple[StoredColumn, ...]:
+    with open_duckdb(table.path) as connection:
+        return duckdb_columns(connection, table)
+
+
+def _csv_table(table: Table) -> Table:
+    """The table of CSV files of whose columns nothing is known but names."""
+    if not table.csv.header:
+        return table
+    names = header_of(table).names
     columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
-    return Table(unpacked_name(csv).stem, csv, columns, csv=form)
+    return replace(table, columns=columns)
 
 
-def header_of(table: Table) -> Header:
-    """The header of a table's file; where it has none, the columns are those declared."""
+def _check_csv(table: Table) -> None:
+    for path in table.paths:
+        if not path.is_file() and not is_pattern(path):
+            raise DataFileError(f"there is no file {path}")
+    for path in table.files:
+        column_positions(table, header_of(table, path).names)
+
+
+def header_of(table: Table, path: Path | None = None) -> Header:
+    """The header of one of a table's files, the first unless `path` says which.
+
+    Where it has none, the columns are those declared.
+    """
+    path = table.files[0] if path is None else path
+    named = table.named(path)
     if table.csv.header:
-        return read_header(table.path, table.csv)
-    encoding, mark = encoding_of(table.path, table.csv)
-    separator = table.csv.separator or separator_by_name(table.path) or COMMA
+        return read_header(path, table.csv, named)
+    encoding, mark = encoding_of(path, table.csv, named)
+    separator = table.csv.separator or separator_by_name(path) or COMMA
     names = tuple(column.name for column in table.columns)
     return Header(names, encoding, mark, 0, table.csv.punctuation(separator))
 
@@ -121,15 +186,9 @@ def remarks(table: Table) -> list[str]:
 
     Notes on the names themselves are left out where a policy declares them.
     """
-    if table.storage.typed:
+    if table.storage is not Storage.CSV:
         return []
     header = header_of(table)
     undeclared = any(column.guessed for column in table.columns)
     said = (*header.guesses, *header.oddities) if undeclared else header.guesses
     return [f"{table.path}: {remark}" for remark in said]
-
-
-def _typed(table: Table, stored: tuple[StoredColumn, ...]) -> Table:
-    """A table with those of its stored columns that can be asked about."""
-    columns = (each.undeclared for each in stored)
-    return replace(table, columns=tuple(column for column in columns if column is not None))

@@ -14,7 +14,7 @@ import pytest
 
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.opening import Sources
-from dpdb.engines.sources.postgres_source import _Written
+from dpdb.engines.sources.postgres_source import _Sent
 from dpdb.engines.sources.protocol import keyed
 from dpdb.errors import DataFileError, DpdbError, PolicyError
 from dpdb.interfaces.cli.main import main
@@ -283,7 +283,7 @@ def test_an_error_after_the_first_rows_is_raised_but_not_logged(server, caplog):
     failing = "COPY (SELECT 1 / (9 - i) FROM generate_series(1, 9) i) TO STDOUT"
     with psycopg.connect(server.address()) as connection:
         with pytest.raises(psycopg.Error), connection.cursor().copy(failing) as copy:
-            _Written(copy, keyed(b"")).read(1 << 20)
+            _Sent(copy, keyed(b"")).read(1 << 20)
         assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
     assert not caplog.records
 

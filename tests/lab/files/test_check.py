@@ -137,5 +137,5 @@ def test_what_a_custodian_should_look_at(path, content, said):
 
 def test_cells_of_a_cluster_are_not_looked_at(tmp_path):
     table = Table("t", tmp_path / "t", (integer(),), server=server_table("spark:///?table=t"))
-    with pytest.raises(DataFileError, match=r"spark://\?table=t: cells of a table in Spark"):
+    with pytest.raises(DataFileError, match=r"spark://\?table=t: its cells are not looked at"):
         check(table)

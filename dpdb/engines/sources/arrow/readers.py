@@ -37,7 +37,6 @@ from dpdb.policy.names import quoted
 from dpdb.policy.schemas.columnar_files import duckdb_columns, open_duckdb, open_parquet, rows_of
 from dpdb.policy.schemas.spark_cluster import rows_in_spark, spark_errors
 from dpdb.policy.schemas.stored_types import StoredType, names_in_file, stored_columns
-from dpdb.policy.storage import files_of
 from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 
@@ -49,7 +48,7 @@ class ParquetReader(BatchReader):
     """Reads one Parquet file, or those that match a pattern, one after the other."""
 
     def files(self, table: Table) -> tuple[Path, ...]:
-        return files_of(table.path)
+        return table.files
 
     def rows(self, table: Table) -> int:
         return sum(file.metadata.num_rows for file in _files(table, ()))
@@ -84,7 +83,7 @@ class _File:
 
         What it says of itself is not asked for again until it is written.
         """
-        with open_parquet(path, table.path) as file:
+        with open_parquet(path, table.place) as file:
             metadata = file.metadata
             stored = stored_columns(metadata.schema.to_arrow_schema())
             held = names_in_file(table, stored)
@@ -97,8 +96,8 @@ class _File:
 
 def _files(table: Table, names: tuple[str, ...]) -> Iterator[_File]:
     """The files of a table, to be read for these columns."""
-    for path in files_of(table.path):
-        yield _File.of(path, state_of(path, table.path), table, names)
+    for path in table.files:
+        yield _File.of(path, state_of(path, table.place), table, names)
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
     """The rows of each piece that is next when the one before it has been read."""
     for file, pieces in groupby(left, key=attrgetter("file")):
         names, read = [*file.columns], [*file.columns.values()]
-        with open_parquet(file.path, table.path, file.dictionaries, file.metadata) as opened:
+        with open_parquet(file.path, table.place, file.dictionaries, file.metadata) as opened:
             for piece in pieces:
                 found = opened.iter_batches(size, piece.groups, read, use_threads=False)
                 for batch in _full(found, size):
@@ -213,7 +212,7 @@ class DuckDBReader(BatchReader):
     def files(self, table: Table) -> tuple[Path, ...]:
         # Rows that are not yet in the file are in the log beside it.
         log = table.path.with_name(f"{table.path.name}.wal")
-        return (*files_of(table.path), *([log] if log.exists() else []))
+        return (*table.files, *([log] if log.exists() else []))
 
     def rows(self, table: Table) -> int:
         with open_duckdb(table.path) as connection:

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
+import numpy as np
 import pyarrow
 from pyarrow import types
 
@@ -20,8 +21,10 @@ from dpdb.engines.sources.arrow.values import (
     is_text,
     moments,
     multiples,
+    null_of,
     numbers,
     repeated_cells,
+    sizes_of,
     step_of,
     texts_of,
     whole_numbers,
@@ -33,6 +36,7 @@ from dpdb.engines.sources.protocol import (
     Loaded,
     Source,
     Version,
+    Written,
     digest_of,
     has_changed,
     version_of,
@@ -42,6 +46,7 @@ from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.grammar import LONGEST
 
 BATCH = 1 << 19
 """The rows of a batch."""
@@ -152,6 +157,11 @@ def _add(builder: Builder, column: Column, values: pyarrow.Array, *, exact: bool
         builder.add(cells(values))
 
 
+def _written(texts: pyarrow.Array) -> Written:
+    long = np.greater(sizes_of(texts), LONGEST) & ~null_of(texts)
+    return Written(cells(texts).written(), int(np.count_nonzero(long)))
+
+
 Batches = Generator[pyarrow.RecordBatch, None, None]
 """Some rows at a time."""
 
@@ -247,8 +257,13 @@ class TypedSource(Source):
             told(rows)
         self._check(version)
 
+    def written(self) -> Iterator[tuple[Written, ...]]:
+        names = [column.name for column in self.table.columns]
+        for batch in self.reader.batches(self.table, names):
+            yield tuple(_written(texts_of(column)) for column in batch.columns)
+
     def digest(self, key: bytes) -> str:
-        return digest_of(self.reader.files(self.table), self.table.path, key)
+        return digest_of(self.reader.files(self.table), self.table.place, key)
 
     def _witnessed(self, witness: Witness | None) -> Version:
         """The version of the files, whose digest the witness has been shown."""
@@ -258,7 +273,7 @@ class TypedSource(Source):
         return version
 
     def _version(self) -> Version:
-        return version_of(self.reader.files(self.table), self.table.path)
+        return version_of(self.reader.files(self.table), self.table.place)
 
     def _check(self, version: Version) -> None:
         """Refuse what was read if the files have become others meanwhile."""
