@@ -16,7 +16,7 @@ import pytest
 
 POLICY = """\
 [privacy]
-unit = "customer"
+unit_name = "customer"
 [tables.c]
 unit = "id"
 key = "id"

@@ -13,7 +13,7 @@ from dpdb.policy.reading.reader import read_policy
 
 SHOP = """\
 [privacy]
-unit = "customer"
+unit_name = "customer"
 [tables.customers]
 unit = "id"
 key = "id"
@@ -171,7 +171,7 @@ REFUSED = [
      'customer_id = { type = "text" }\n[tables.lines]', 9, "a unit is text here, and an integer in"),
     ("[tables.visits.columns]", "[tables.visits]\ngroups_per_unit = 2\n[tables.visits.columns]", 37,
      "goes with a unit"),
-    ('unit = "customer"', "unit = 3", 2, "unit is a string"),
+    ('unit_name = "customer"', "unit_name = 3", 2, "unit_name is a string"),
 ]  # fmt: skip
 
 

@@ -228,7 +228,7 @@ KEY = 'k = { type = "integer" }\n'
 def policy_file(folder: Path, name: str, kind: str, word: str | None = None) -> Path:
     """A table about a unit of that type, which the policy calls by a word."""
     (folder / f"{name}.csv").write_text("id,k\n1,2\n", encoding="utf-8")
-    privacy = "" if word is None else f'[privacy]\nunit = "{word}"\n'
+    privacy = "" if word is None else f'[privacy]\nunit_name = "{word}"\n'
     path = folder / f"{name}.toml"
     path.write_text(privacy + UNIT.format(name=name, kind=kind) + KEY, encoding="utf-8")
     return path

@@ -58,7 +58,7 @@ def test_units_are_counted_over_joined_tables(tmp_path: Path) -> None:
         "id,who,tag\n" + "".join(f"{n},{n // 2},t{n % 2}\n" for n in range(300)), encoding="utf-8"
     )
     (tmp_path / "shop.toml").write_text(
-        '[budget]\nepsilon = 100\ndelta = 1e-5\n[privacy]\nunit = "customer"\n'
+        '[budget]\nepsilon = 100\ndelta = 1e-5\n[privacy]\nunit_name = "customer"\n'
         '[tables.people]\nunit = "id"\nkey = "id"\n[tables.people.columns]\n'
         'id = { type = "integer" }\ncity = { type = "text" }\n'
         '[tables.orders]\nunit = "who"\nkey = "id"\nrows_per_unit = 2\n[tables.orders.columns]\n'

@@ -33,7 +33,7 @@ POLICY = """
 epsilon = 10_000
 queries = 200
 [privacy]
-unit = "person"
+unit_name = "person"
 [tables.t]
 unit = "p"
 rows_per_unit = 4

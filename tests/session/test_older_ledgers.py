@@ -43,7 +43,7 @@ queries = 200
 alice = { epsilon = 60 }
 bob = { epsilon = 60 }
 [privacy]
-unit = "person"
+unit_name = "person"
 [tables.t]
 path = "t.csv"
 unit = "p"

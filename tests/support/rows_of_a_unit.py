@@ -29,7 +29,7 @@ from tests.support.exactly import planned
 
 POLICY = """
 [privacy]
-unit = "customer"
+unit_name = "customer"
 [tables.c]
 path = "c.csv"
 unit = "id"

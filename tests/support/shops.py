@@ -14,7 +14,7 @@ POLICY = """\
 epsilon = 10_000
 queries = 1_000
 [privacy]
-unit = "customer"
+unit_name = "customer"
 [tables.customers]
 unit = "id"
 key = "id"

@@ -39,7 +39,7 @@ POLICY = """
 epsilon = 10000
 queries = 1000000
 [privacy]
-unit = "customer"
+unit_name = "customer"
 [tables.c]
 path = "c.csv"
 unit = "id"

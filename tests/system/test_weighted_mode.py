@@ -16,7 +16,7 @@ epsilon = 10_000
 delta = 1e-6
 queries = 1000
 [privacy]
-unit = "person"
+unit_name = "person"
 [tables.people]
 path = "people.csv"
 unit = "id"
@@ -112,7 +112,7 @@ def test_what_it_tells(db: dpdb.Session) -> None:
 def test_who_is_replaced_can_leave_one_value_for_another(policy: Path) -> None:
     """Of one sign: 2Δ/ε. Of both, scores move by 15 and against each other by 2·10: said is 20."""
     policy.write_text(
-        POLICY.replace('unit = "person"\n[', 'neighbors = "replace"\nunit = "person"\n[')
+        POLICY.replace('unit_name = "person"\n', 'unit_name = "person"\nneighbors = "replace"\n')
     )
     answer = dpdb.connect(policy).execute(
         "EXPLAIN SELECT MODE(shop, paid), MODE(shop, change) FROM visits"

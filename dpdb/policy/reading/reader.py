@@ -33,7 +33,7 @@ from dpdb.policy.schemas.table_files import undeclared_tables
 from dpdb.policy.storage import is_pattern, within_file
 from dpdb.records import dataclass
 
-PRIVACY_KEYS = ("neighbors", "noise", "sample_key", "timing", "unit")
+PRIVACY_KEYS = ("neighbors", "noise", "sample_key", "timing", "unit_name")
 """The keys of the section on privacy."""
 
 
@@ -88,7 +88,7 @@ def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
     text.check_keys(document, ("budget", "privacy", "tables"), ())
     privacy = text.section(document, "privacy", ())
     text.check_keys(privacy, PRIVACY_KEYS, ("privacy",))
-    for key in ("sample_key", "unit"):
+    for key in ("sample_key", "unit_name"):
         if not isinstance(privacy.get(key, ""), str):
             raise text.error(f"{key} is a string", ("privacy", key))
     tables = text.section(document, "tables", ())
@@ -107,7 +107,7 @@ def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
         sample_key=privacy.get("sample_key", ""),
         lasting=budget.lasting(),
         timing=Timing(text.one_of(privacy, ("privacy", "timing"), list(Timing), "plain")),
-        unit=privacy.get("unit") or "unit",
+        unit=privacy.get("unit_name") or "unit",
     )
 
 

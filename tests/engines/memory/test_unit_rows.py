@@ -32,7 +32,7 @@ epsilon = 10_000
 queries = 1_000
 delta = 0.01
 [privacy]
-unit = "customer"
+unit_name = "customer"
 [tables.c]
 unit = "id"
 key = "id"
