@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from dpdb.errors import StatementError, printable
 from dpdb.interfaces.cli import main as cli
-from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
+from dpdb.interfaces.cli.parsers import SUBCOMMANDS
 from dpdb.session.session import Session
 from dpdb.sql.text.splitting import split
 from tests.support.known_attacks import ROWS, people, rich

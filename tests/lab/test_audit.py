@@ -15,7 +15,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import StudentFileError, UsageError
-from dpdb.interfaces.cli.lab import main
+from dpdb.interfaces.commands.lab import main
 from dpdb.lab.audit.bound import CONFIDENCE, FOR_CHOICE, binary_places, epsilon_at_least, sizes
 from dpdb.lab.audit.mistakes import EXERCISES, Exercise
 from dpdb.lab.audit.report import AuditReport, as_text, report

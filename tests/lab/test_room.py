@@ -20,9 +20,9 @@ from rich.console import Console
 
 from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
-from dpdb.interfaces.cli import lab_room
-from dpdb.interfaces.cli.lab import main
-from dpdb.interfaces.cli.lab_room import FEWEST, MOST
+from dpdb.interfaces.commands import lab_room
+from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab_room import FEWEST, MOST
 from dpdb.lab.binomial import interval
 from dpdb.lab.least_squares import estimates
 from dpdb.lab.room import play

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.interfaces.cli.lab import main
+from dpdb.interfaces.commands.lab import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import process
 from dpdb.lab.classroom import score as scores

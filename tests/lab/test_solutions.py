@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import dpdb
-from dpdb.interfaces.cli.risk import main as risk
+from dpdb.interfaces.commands.risk import main as risk
 from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.attacks import (
     averaging,

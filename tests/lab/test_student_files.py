@@ -13,8 +13,8 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import StudentFileError
-from dpdb.interfaces.cli.lab import main
-from dpdb.interfaces.cli.lab_audit import main as audit
+from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab_files import audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
 from dpdb.lab.classroom.descriptions import STORY, dealt, described, description, scenario

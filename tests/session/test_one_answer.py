@@ -17,7 +17,7 @@ from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import BudgetExceeded, DpdbError
-from dpdb.interfaces.shell.toolbar import price_text
+from dpdb.interfaces.prompt.status import price_text
 from dpdb.ledger.book import plan_text
 from dpdb.ledger.book.entries import Charge
 from dpdb.policy.numbers import decimal

@@ -14,11 +14,11 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.errors import Unsupported
 from dpdb.interfaces.cli import main as command
-from dpdb.interfaces.shell import prompt
-from dpdb.interfaces.shell.commands import run_typed
-from dpdb.interfaces.shell.settings import ShellSettings
-from dpdb.interfaces.shell.shell import Shell
-from dpdb.interfaces.shell.toolbar import price_text
+from dpdb.interfaces.console.commands import run_typed
+from dpdb.interfaces.console.settings import ShellSettings
+from dpdb.interfaces.prompt import prompt
+from dpdb.interfaces.prompt.shell import Shell
+from dpdb.interfaces.prompt.status import price_text
 from dpdb.policy.reading.reader import policy_for
 from dpdb.session.session import Session
 

@@ -70,14 +70,14 @@ def keep_busy(seconds: float) -> None:
 
 
 def record_modules(path: Path) -> None:
-    from dpdb.interfaces.shell.preload import Preload  # noqa: PLC0415
+    from dpdb.interfaces.prompt.shell import Preload  # noqa: PLC0415
 
     Preload.begin = lambda _: path.write_text("\n".join(sys.modules))
 
 
 def import_late() -> None:
     """As pandas does, by way of concurrent.futures: once Python ends, it is an error."""
-    from dpdb.interfaces.shell import preload  # noqa: PLC0415
+    from dpdb.interfaces.prompt import shell as preload  # noqa: PLC0415
 
     def import_module(name: str) -> None:
         time.sleep(0.5)

@@ -12,7 +12,7 @@ from random import Random
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import footer
 from dpdb.errors import BudgetExceeded, DpdbError
-from dpdb.interfaces.shell.toolbar import price_text
+from dpdb.interfaces.prompt.status import price_text
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session import budget_overview

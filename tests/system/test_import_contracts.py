@@ -43,6 +43,7 @@ WITHIN_SESSION = "The rooms of the session"
 ANSWERS = "The rooms of answers"
 LEDGER = "The rooms of the ledger"
 DOORS = "Doors see answers, and keep nobody waiting"
+WITHIN_DOORS = "The rooms of the doors"
 PRIVACY = "The rooms of privacy"
 ATTACKS = "An attack sees a session and nothing below it"
 STUDENTS = "A student's process is given no session"
@@ -83,7 +84,7 @@ MUTANTS: list[Mutant] = [
     ("vectors/cast.py", "import dpdb.privacy.noise.protocols", {AFTER, SESSION}),
     ("__main__.py", "import dpdb.engines.protocol", {SESSION}),
     ("privacy/histogram.py", "import dpdb.privacy.noise.sources", {SESSION, PRIVACY}),
-    ("interfaces/shell/scripts.py", "import dpdb.engines.memory", {SESSION, DOORS}),
+    ("interfaces/console/scripts.py", "import dpdb.engines.memory", {SESSION, DOORS}),
     ("plan/provenance.py", "", {FLOORS}),
     ("plan/ranges/ranges.py", "import dpdb.plan.physical.plan", {FLOORS, CIRCLES}),
     ("sql/text/splitting.py", "import dpdb.sql.aggregates.lists", {SQL}),
@@ -92,7 +93,10 @@ MUTANTS: list[Mutant] = [
     ("answers/tables/groups.py", "import dpdb.answers.notes.release_reports", {ANSWERS}),
     ("ledger/custodian.py", "import dpdb.ledger.accounts", {LEDGER}),
     ("interfaces/cli/main.py", "def late(): import numpy", {DOORS}),
-    ("interfaces/shell/chart.py", "import pandas", {DOORS}),
+    ("interfaces/console/chart.py", "import pandas", {DOORS}),
+    ("interfaces/console/chart.py", "import dpdb.interfaces.cli.parsers", {WITHIN_DOORS, CIRCLES}),
+    ("interfaces/prompt/shell.py", "import dpdb.interfaces.cli.batch", {WITHIN_DOORS}),
+    ("interfaces/jupyter.py", "import dpdb.interfaces.commands.check", {WITHIN_DOORS}),
     ("lab/attacks/averaging.py", "import dpdb.session.session", {ATTACKS}),
     ("lab/attacks/maximum.py", "from dpdb import errors", {ATTACKS}),
     ("lab/attacks/linkage.py", "import pandas", {ATTACKS}),

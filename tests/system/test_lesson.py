@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.cli import lab, lab_room
+from dpdb.interfaces.commands import lab, lab_room
 from dpdb.lab.attacks import differencing
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.student_file import attack_of, module_of

@@ -10,7 +10,7 @@ import pytest
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import tree
 from dpdb.answers.formats.render import FORMATS
-from dpdb.interfaces.shell.chart import chart
+from dpdb.interfaces.console.chart import chart
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.session.session import Session

@@ -10,7 +10,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from dpdb.errors import InvalidOption
-from dpdb.interfaces.shell.completion import ShellCompleter
+from dpdb.interfaces.prompt.completion import ShellCompleter
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session

@@ -1,4 +1,1 @@
-"""The command line: `dpdb` and its subcommands, arguments and exit codes.
-
-It may not know how statements are answered.
-"""
+"""The command line: its arguments, the batch of statements, the way to a prompt or a command."""

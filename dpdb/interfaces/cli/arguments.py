@@ -25,6 +25,9 @@ from dpdb.policy.numbers import exact_number
 from dpdb.policy.storage import is_server_address
 from dpdb.session.connect import policy_of
 
+MOST_TRIALS = 100_000
+LONGEST_LIMIT = 3600
+"""The most seconds that a student's file can be given."""
 EPILOG = """\
 Statements are separated by semicolons and come after the files, from -c, from -f or
 from standard input; without any, at a terminal, dpdb is a shell.
@@ -39,19 +42,16 @@ ledger, 3 budget exhausted, 130 interrupted
 """
 _STATEMENT = re.compile(r"\s*(?:(?:select|explain|show|describe|desc|set)\s|[.\\][a-z?]+(?:\s|$))",
                         re.IGNORECASE)  # fmt: skip
-"""How a statement or a dot command begins that stands where files do."""
+"""The beginning of a statement or a dot command that stands where files do."""
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     result = Parser(
-        prog="dpdb",
-        usage="dpdb [FILE.csv | POLICY.toml]... [STATEMENTS] [-c STATEMENTS]... [-f FILE]... "
-        "[options]",
-        description="Answer statistical SQL about files and databases with differential privacy.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        "dpdb",
+        "[FILE.csv | POLICY.toml]... [STATEMENTS] [-c STATEMENTS]... [-f FILE]... [options]",
+        "Answer statistical SQL about files and databases with differential privacy.",
+        EPILOG,
     )
     add = result.add_argument
     add("-c", dest="scripts", action=_Script, metavar="STATEMENTS", help="run these statements")
@@ -148,6 +148,11 @@ def epsilon(text: str) -> Fraction:
     return _valid(text, valid_epsilon)
 
 
+def epsilon_as_float(text: str) -> float:
+    """A privacy loss, as an argument of a command that computes with floats."""
+    return float(epsilon(text))
+
+
 def _delta(text: str) -> Fraction:
     return _valid(text, valid_delta)
 
@@ -173,6 +178,22 @@ def seed(text: str) -> int:
     return int(text)
 
 
+def trials(text: str) -> int:
+    """A number of trials of an attack, as an argument."""
+    return _whole(text, MOST_TRIALS)
+
+
+def limit(text: str) -> int:
+    """The seconds that a student's file has, as an argument."""
+    return _whole(text, LONGEST_LIMIT)
+
+
+def _whole(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"a whole number from 1 to {most} is needed")
+    return int(text)
+
+
 def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     name, equals, span = text.rpartition("=")
     low, colon, high = span.partition(":")
@@ -185,7 +206,7 @@ def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
 
 
 def separator(text: str) -> str:
-    """What separates cells, as an argument; no shell makes a tab easy to type."""
+    """The separator of cells, as an argument; no shell makes a tab easy to type."""
     return "\t" if text == "\\t" else text
 
 

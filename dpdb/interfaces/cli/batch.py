@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.errors import STAYS_PAID, DpdbError, SetupError, reportable
-from dpdb.interfaces.shell.commands import KNOWN, run
-from dpdb.interfaces.shell.console import Console, Entry
-from dpdb.interfaces.shell.entries import Sql, entries
-from dpdb.interfaces.shell.scripts import statements
-from dpdb.interfaces.shell.settings import ShellSettings
-from dpdb.interfaces.shell.terminal import tell, tell_error
+from dpdb.interfaces.console.commands import KNOWN, run
+from dpdb.interfaces.console.console import Console, Entry
+from dpdb.interfaces.console.entries import Sql, entries
+from dpdb.interfaces.console.scripts import statements
+from dpdb.interfaces.console.settings import ShellSettings
+from dpdb.interfaces.console.terminal import tell, tell_error
 from dpdb.policy.catalog import Policy
 from dpdb.policy.output_files import OutputFile
 

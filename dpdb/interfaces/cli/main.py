@@ -15,18 +15,15 @@ from typing import TYPE_CHECKING
 from dpdb.errors import DpdbError, UsageError, printable
 from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
 from dpdb.interfaces.cli.batch import Batch, scripted
-from dpdb.interfaces.cli.options import check_spelling
-from dpdb.interfaces.cli.restricted import check_restricted
-from dpdb.interfaces.cli.subcommands import SUBCOMMANDS, check_command
-from dpdb.interfaces.shell.progress import ProgressLine
-from dpdb.interfaces.shell.settings import ShellSettings, check_settings, read_settings
-from dpdb.interfaces.shell.terminal import tell_error
+from dpdb.interfaces.cli.parsers import SUBCOMMANDS, check_command, check_spelling
+from dpdb.interfaces.console.settings import ShellSettings, check_settings, read_settings
+from dpdb.interfaces.console.terminal import ProgressLine, tell_error
 from dpdb.policy.catalog import Policy
 from dpdb.policy.schemas.table_files import remarks
 from dpdb.session.connect import session_on, valid_seed
 
 if TYPE_CHECKING:
-    from dpdb.interfaces.shell.terminal import Ask
+    from dpdb.interfaces.console.terminal import Ask
     from dpdb.session.session import Session
 
 
@@ -113,8 +110,8 @@ def _given_settings(settings: ShellSettings, options: argparse.Namespace) -> She
 
 def _prompt(options: argparse.Namespace) -> int:
     """Run the shell at the terminal."""
-    from dpdb.interfaces.shell.prompt import asker, converse  # noqa: PLC0415 (batch does without)
-    from dpdb.interfaces.shell.shell import Shell  # noqa: PLC0415
+    from dpdb.interfaces.prompt.prompt import asker, converse  # noqa: PLC0415 (batch does without)
+    from dpdb.interfaces.prompt.shell import Shell  # noqa: PLC0415
 
     read = ShellSettings() if options.restricted else read_settings(options.config)
     settings = _given_settings(read, options)
@@ -149,7 +146,7 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> tuple[Policy, bool]:
 
     In teaching mode it also asks, as that program does, whether to use differential privacy.
     """
-    from dpdb.interfaces.shell.questions import (  # noqa: PLC0415
+    from dpdb.interfaces.prompt.questions import (  # noqa: PLC0415
         ask_epsilon,
         ask_file,
         ask_protected,
@@ -191,3 +188,36 @@ def _batch(options: argparse.Namespace) -> int:
     finally:
         batch.redirect("")
     return max(batch.code, int(batch.lost))
+
+
+def check_restricted(options: argparse.Namespace) -> None:
+    """Refuse, where --restricted is given, what leads to other files, or shows rows."""
+    if not options.restricted:
+        return
+    named = [option for option, _ in options.scripts or [] if option == "-f"]
+    given = {"-f": named, "-o": options.output, "--config": options.config,
+             "--force": options.force, "--teach": options.teach}  # fmt: skip
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name} does not go with --restricted")
+    if not options.files:
+        raise UsageError("--restricted is given with a policy", hint="dpdb POLICY --restricted")
+    _check_limits()
+
+
+def _check_limits() -> None:
+    """Refuse a process of limited memory or processor time, and leave no core of another.
+
+    Limits are inherited by what sudo starts. Whether a query ends within one that the analyst has
+    chosen depends on how many rows there are, and noise hides nothing of that.
+    """
+    import resource  # noqa: PLC0415 (Windows has none)
+
+    for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_CPU):
+        if resource.getrlimit(limit)[0] != resource.RLIM_INFINITY:
+            raise UsageError(
+                "--restricted runs without a limit on memory or processor time",
+                hint="ulimit -d unlimited -t unlimited -v unlimited",
+            )
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))

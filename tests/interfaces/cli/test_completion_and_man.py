@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.interfaces import cli
+from dpdb.interfaces import commands
 from dpdb.interfaces.cli import arguments
 from dpdb.interfaces.cli.main import main
-from dpdb.interfaces.cli.options import options_of
-from dpdb.interfaces.cli.subcommands import SUBCOMMANDS
+from dpdb.interfaces.cli.parsers import SUBCOMMANDS, options_of
 from dpdb.lab.catalogue import catalogue
 
 NAMES = sorted({
@@ -35,7 +34,7 @@ def printed(capsys: pytest.CaptureFixture[str]):
 
 
 def test_every_subcommand_is_in_the_table() -> None:
-    folder = Path(cli.__file__).parent
+    folder = Path(commands.__file__).parent
     modules = {path.stem for path in folder.glob("*.py") if "\ndef main(words" in path.read_text()}
     # What begins with lab_ is reached by way of `dpdb lab`.
     modules = {module for module in modules if not module.startswith("lab_")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.interfaces.shell.entries import (
+from dpdb.interfaces.console.entries import (
     Command,
     Sql,
     entries,

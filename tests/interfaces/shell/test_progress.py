@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dpdb.interfaces.shell.progress import ProgressLine
+from dpdb.interfaces.console.terminal import ProgressLine
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.shell.settings import SETTINGS
+from dpdb.interfaces.console.settings import SETTINGS
 from tests.support.pages import code, table
 from tests.support.terminal import Terminal
 

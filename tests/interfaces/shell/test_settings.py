@@ -8,7 +8,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import UsageError
-from dpdb.interfaces.shell.settings import SETTINGS, read_settings
+from dpdb.interfaces.console.settings import SETTINGS, read_settings
 from dpdb.policy.output_files import xdg_home
 
 

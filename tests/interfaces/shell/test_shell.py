@@ -15,11 +15,11 @@ import pytest
 from dpdb.answers.answer import Answer
 from dpdb.errors import MissingBounds, printable
 from dpdb.interfaces.cli.main import main
-from dpdb.interfaces.shell import prompt
-from dpdb.interfaces.shell.commands import COMMANDS, run, run_typed
-from dpdb.interfaces.shell.scripts import statements
-from dpdb.interfaces.shell.settings import ShellSettings
-from dpdb.interfaces.shell.shell import Shell
+from dpdb.interfaces.console.commands import COMMANDS, run, run_typed
+from dpdb.interfaces.console.scripts import statements
+from dpdb.interfaces.console.settings import ShellSettings
+from dpdb.interfaces.prompt import prompt
+from dpdb.interfaces.prompt.shell import Shell
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.reading.reader import policy_for
@@ -134,7 +134,7 @@ def test_nothing_is_said_of_what_cannot_be_imported_beforehand(
     def fail(_: str) -> None:
         raise ImportError("failed to map segment from shared object")
 
-    monkeypatch.setattr("dpdb.interfaces.shell.preload.import_module", fail)
+    monkeypatch.setattr("dpdb.interfaces.prompt.shell.import_module", fail)
     shell = make()
     shell.preload.finish()
     assert not shell.preload.can_plan
@@ -451,7 +451,7 @@ def test_chart_needs_an_answer_by_group(make: Make, capsys: pytest.CaptureFixtur
 
 def test_what_files_say_cannot_move_the_cursor(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("\x1b[2Jname,b\n1,2\n")
-    from dpdb.interfaces.shell.banner import greeting  # noqa: PLC0415
+    from dpdb.interfaces.prompt.status import greeting  # noqa: PLC0415
 
     shown = greeting(policy_for(tmp_path / "x.csv"), 100)
     assert "\x1b" not in shown
@@ -503,7 +503,7 @@ def test_a_command_that_fails_ends_no_shell(
     def fail(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr("dpdb.interfaces.shell.commands.help_on", fail)
+    monkeypatch.setattr("dpdb.interfaces.console.commands.help_on", fail)
     run_typed(make(), ".help\nSHOW TABLES;")
     told = capsys.readouterr().err
     assert told.startswith(f"error: {said}")

@@ -17,10 +17,9 @@ from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.render import as_table
 from dpdb.answers.record import CellAccuracy, CellColumn, Detail, ReleaseReport
 from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
-from dpdb.interfaces.shell.banner import greeting
-from dpdb.interfaces.shell.chart import chart
-from dpdb.interfaces.shell.highlight import DpdbLexer
-from dpdb.interfaces.shell.toolbar import toolbar
+from dpdb.interfaces.console.chart import chart
+from dpdb.interfaces.prompt.highlight import DpdbLexer
+from dpdb.interfaces.prompt.status import greeting, toolbar
 from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition, LastingBudget
 from dpdb.policy.catalog import Policy

@@ -12,9 +12,9 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from dpdb.interfaces.cli.batch import Batch
-from dpdb.interfaces.shell import progress
-from dpdb.interfaces.shell.prompt import completer_of
-from dpdb.interfaces.shell.settings import ShellSettings
+from dpdb.interfaces.console import terminal as progress
+from dpdb.interfaces.console.settings import ShellSettings
+from dpdb.interfaces.prompt.prompt import completer_of
 from dpdb.policy.reading.reader import policy_for
 from tests.support.command_line import COUNT, Run
 from tests.support.terminal import Terminal

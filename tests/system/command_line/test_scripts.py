@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.interfaces.cli.main import main
-from dpdb.interfaces.shell import scripts
+from dpdb.interfaces.console import scripts
 from tests.support.command_line import PEOPLE, Make, Run
 
 NOT_SQL = {

@@ -1,0 +1,1 @@
+"""The subcommands, such as `dpdb init`: a module for each, which is imported when it is used."""

@@ -1,0 +1,182 @@
+"""`dpdb init`: a first policy for a data file, for its data owner to complete.
+
+It runs for the owner of the file, and reads rows of a CSV file to suggest types. It never suggests
+bounds: they must come from knowledge of the subject.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpdb.errors import InvalidOption, UsageError, printable
+from dpdb.interfaces.cli.arguments import separator
+from dpdb.interfaces.cli.parsers import Parser
+from dpdb.lab.files.draft import Draft, drafts
+from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
+from dpdb.policy.output_files import written
+
+_HEADER = """\
+# The draft of a policy for {file}, by `dpdb init`: for the data owner's eyes
+# until all of it has been checked{reason}. What the
+# policy says in the end is public.
+#
+# Bounds and values must come from knowledge of the subject, never from the
+# file: a bound read off the data gives away the row that sets it. Values
+# outside the bounds are clamped to them, and the wider they are, the more
+# noise there is. Columns without bounds can be counted, not summed.
+
+[budget]
+epsilon = 1.0   # total privacy loss of a session
+queries = 10    # each query gets epsilon / queries
+
+[privacy]
+neighbors = "add-remove"
+"""
+_READ_OFF_ROWS = ", as the types were read off rows"
+_TABLE = """\
+
+[tables.{table}]
+{place}
+{format}unit = "row"    # or the column that says whom a row is about, with rows_per_unit
+{units}# of several tables, keys and public rows: dpdb help policy
+
+[tables.{table}.columns]
+"""
+
+
+def main(words: list[str]) -> int:
+    """Run `dpdb init` with the words after it; errors are raised as `DpdbError`."""
+    options = parser().parse_args(words)
+    try:
+        form = CsvFormat(
+            separator=None if options.separator is None else valid_separator(options.separator),
+            encoding=None if options.encoding is None else valid_encoding(options.encoding),
+            header=not options.no_header,
+        )
+    except InvalidOption as error:
+        raise UsageError(error.message, hint=error.hint) from None
+    if options.file.endswith(".toml"):
+        raise UsageError(f"{options.file} is a policy already", hint="dpdb check FILE.toml")
+    tables = drafts(options.file, form)
+    text = _policy_text(tables, options.output)
+    if options.output is None:
+        print(text, end="")
+    else:
+        with written(options.output, new=True) as file:
+            file.write(text.encode())
+    for note in [note for each in tables for note in each.notes]:
+        print(f"note: {printable(note)}", file=sys.stderr)
+    if options.output is not None:
+        print(f"wrote {printable(str(options.output))}: check each line, and give bounds to the "
+              "columns that are to be summed", file=sys.stderr)  # fmt: skip
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb init`."""
+    result = Parser(
+        "dpdb init",
+        "FILE.csv [-o FILE.toml] [options]",
+        "For the data owner only: draft a policy for a data file. Rows of a CSV file "
+        "are read to suggest types; bounds are left open.",
+    )
+    add = result.add_argument
+    add("file", metavar="FILE.csv", help="a data file, or postgresql:///DATABASE?table=NAME")
+    add("-o", dest="output", type=Path, metavar="FILE.toml",
+        help="write the draft there, where there must be no file yet (default: standard output, "
+        "for a policy beside the file)")  # fmt: skip
+    add("--separator", type=separator, metavar="C", help="what separates cells: ; or \\t for a tab")
+    add("--encoding", metavar="NAME", help="latin-1, utf-16, …")
+    add("--no-header", action="store_true",
+        help="the first line is a row; columns get numbers, to be replaced by names")  # fmt: skip
+    return result
+
+
+def _policy_text(tables: Sequence[Draft], output: Path | None) -> str:
+    """The text of a policy that is written to `output`, or beside the file: bounds left open."""
+    table = tables[0].table
+    reason = "" if table.storage.typed else _READ_OFF_ROWS
+    file = table.path.name if table.server is None else table.place
+    header = _HEADER.format(file=_plain(file), reason=reason)
+    return header + "".join(_table_text(each, output) for each in tables)
+
+
+def _table_text(draft: Draft, output: Path | None) -> str:
+    table = draft.table
+    units = ", ".join(_plain(name) for name in draft.units)
+    text = _TABLE.format(
+        table=_key(table.name),
+        place=_place(table, output),
+        format="".join(f"{line}\n" for line in _format_lines(draft)),
+        units=f"# by their names perhaps: {units}\n" if units else "",
+    )
+    columns = zip(table.columns, draft.types, strict=True)
+    return text + "".join(_lines(column.name, suggested.kind) for column, suggested in columns)
+
+
+def _place(table: Table, output: Path | None) -> str:
+    """The line that says where the rows are, in a policy at `output`."""
+    if table.server is not None:
+        return f"source = {_string(table.server.source)}"
+    path = Path(table.path.name)
+    if output is not None:
+        path = Path(os.path.relpath(table.path, output.parent))
+    return f"path = {_string(path.as_posix())}"
+
+
+def _format_lines(draft: Draft) -> list[str]:
+    """The keys that say how the file is written, where it is not as most are."""
+    form, lines = draft.table.csv, []
+    if form.separator is not None:
+        lines.append(f"separator = {_string(form.separator)}")
+    if form.encoding is not None:
+        lines.append(f"encoding = {_string(form.encoding)}")
+    if form.decimal != ".":
+        lines.append(f"decimal = {_string(form.decimal)}")
+    if not form.header:
+        lines.append("header = false  # the columns below are those of the file, in order")
+    return lines
+
+
+_HINTS = {
+    Kind.INTEGER: "bounds = [LOW, HIGH], or values = [1, 2] to group by them",
+    Kind.NUMBER: "bounds = [LOW, HIGH] and, for its precision, step = 0.01",
+    Kind.DATE: "bounds = [1900-01-01, 2030-12-31]",
+    Kind.TIMESTAMP: "bounds = [2020-01-01T00:00:00, 2030-12-31T23:59:59]",
+    Kind.TEXT: 'values = ["one", "other"] to group by them',
+}
+
+
+def _lines(name: str, kind: Kind) -> str:
+    line = f'{_key(name)} = {{ type = "{kind}" }}\n'
+    hint = _HINTS.get(kind)
+    return line + (f"# {_plain(name)}: {hint}; from knowledge of the subject\n" if hint else "")
+
+
+def _key(name: str) -> str:
+    """A TOML key, quoted where it has to be."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        return name
+    return _string(name)
+
+
+def _string(text: str) -> str:
+    """A TOML string, in which characters that cannot be printed are escaped."""
+    return '"' + "".join(_character(c) for c in text) + '"'
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def _plain(text: str) -> str:
+    """Text that stays within a comment's line."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,0 +1,208 @@
+"""Modules that are slow to import are imported while the prompt is already there.
+
+That happens in a thread, because Ctrl-C reaches only the main thread: after an import that was
+broken off, numpy cannot be imported again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from importlib import import_module
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from dpdb.answers.answer import Answer
+from dpdb.errors import DpdbError, reportable
+from dpdb.interfaces.console.console import Console
+from dpdb.interfaces.console.entries import Sql
+from dpdb.interfaces.console.settings import ShellSettings
+from dpdb.interfaces.console.terminal import Ask, ProgressLine, tell, tell_error
+from dpdb.ledger.protocol import Balance
+from dpdb.policy.budget import Neighbors
+from dpdb.policy.catalog import Policy
+from dpdb.policy.numbers import decimal
+
+if TYPE_CHECKING:
+    from dpdb.session.session import Session
+
+
+class Preload(Thread):
+    """Imports the modules that plan and price first, then those that answer."""
+
+    def __init__(self) -> None:
+        super().__init__(name="preload")
+        self._can_plan = Event()
+        self._leaving = Event()
+
+    @property
+    def can_plan(self) -> bool:
+        """Whether the modules that plan are imported, so that a session can be made at once."""
+        return self._can_plan.is_set()
+
+    def run(self) -> None:
+        # What cannot be imported here is told by the statement that needs it.
+        with suppress(ImportError, MemoryError, OSError):
+            import_module("dpdb.session.session")
+            self._can_plan.set()
+            for name in (
+                "dpdb.engines.memory",
+                "dpdb.answers.tables.rows",
+                "dpdb.privacy.noise.exponential",
+            ):
+                if not self._leaving.is_set():
+                    import_module(name)
+
+    def begin(self) -> None:
+        """Start the thread, unless it was started before; where none starts, import all now."""
+        if self.ident is not None or self.can_plan:
+            return
+        try:
+            self.start()
+        except RuntimeError:
+            self.run()
+
+    def finish(self) -> None:
+        """Wait until all modules are imported; Ctrl-C ends the wait, not the import."""
+        self.begin()
+        self._wait()
+
+    def leave(self) -> None:
+        """Begin no other import, and wait for the present one: none may run while Python ends."""
+        self._leaving.set()
+        self._wait()
+
+    def _wait(self) -> None:
+        if self.ident is not None:
+            self.join()
+
+
+class Shell(Console):
+    """The console at a terminal: it knows prices beforehand, and asks before large ones."""
+
+    interactive = True
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: ShellSettings,
+        ask: Ask,
+        open_session: Callable[[ProgressLine], Session],
+        *,
+        bounded: Collection[str] = (),
+        inputs: Iterable[Path] = (),
+        restricted: bool = False,
+        force: bool = False,
+    ):
+        super().__init__(policy, settings, inputs, restricted=restricted, force=force)
+        self.ask = ask
+        self.preload = Preload()
+        self._open_session = open_session
+        self._loaded = False
+        """Whether a query was answered, and so the file is read."""
+        self._bounded = bounded
+        """The columns whose bounds come from the command line."""
+        self._progress = ProgressLine()
+        self.explained = lru_cache(maxsize=64)(self._explained)
+        """The answer of EXPLAIN to a SELECT, or the error in it; remembered while one types."""
+
+    @cached_property
+    def session(self) -> Session:
+        """The session, made when first needed, as its imports take longer than the prompt."""
+        return self._open_session(self._progress)
+
+    @property
+    def balance(self) -> Balance:
+        """What is left of the budget."""
+        if "session" not in self.__dict__:
+            return Balance.after(self.policy.budget)
+        return self.session.balance
+
+    def quote(self, text: str) -> Answer | DpdbError | None:
+        """`explained(text)`, for the toolbar; None where that would take long."""
+        return self.explained(text) if text and self.preload.can_plan else None
+
+    def _explained(self, text: str) -> Answer | DpdbError:
+        try:
+            if self.policy.neighbors is Neighbors.REPLACE and not self._loaded:
+                return self.session.quote(text)
+            return self.session.execute(f"EXPLAIN {text}")
+        except DpdbError as error:
+            return error
+
+    def execute(self, statement: Sql, *, confirmed: bool = False) -> bool:
+        """Run one statement; without `confirmed`, the user is asked before a large price."""
+        before, text = self.balance, statement.text
+        try:
+            self.preload.finish()
+            if not (confirmed or self._agreed(text)):
+                return False
+            started = time.monotonic()
+            self._progress.restart()
+            answer = self.session.execute(text)
+            shown = self.shown(answer)
+        except Exception as error:
+            tell_error(*statement.presentable(reportable(error)))
+            return False
+        except KeyboardInterrupt:
+            self._progress.clear()
+            tell(_cancelled(before, self.balance))
+            return False
+        finally:
+            self.explained.cache_clear()
+        if answer.query and not answer.explain:
+            self.answer = answer
+            self._loaded = True
+        self.show(shown)
+        if self.settings.is_on("timer"):
+            tell(f"{time.monotonic() - started:.2f} s")
+        return True
+
+    def asked(self) -> bool:
+        from dpdb.interfaces.prompt.questions import ask_query  # noqa: PLC0415 (it is rarely used)
+
+        text = ask_query(self.ask, self.policy, self.explained)
+        return text is None or self.execute(Sql(text), confirmed=True)
+
+    def answer_text(self, answer: Answer) -> str:
+        if self.settings["mode"] != "table" or not answer.explain:
+            return super().answer_text(answer)
+        from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
+
+        return tree(answer, self._bounded, self.room)
+
+    def fail(self, error: DpdbError) -> None:
+        tell_error(error.statement, error)
+
+    def _agreed(self, text: str) -> bool:
+        """Whether to run the query; the user is asked where it takes over half of the ε left."""
+        if not self.settings.is_on("confirm"):
+            return True
+        quote = self.explained(text)
+        if not isinstance(quote, Answer):
+            return True
+        cost, left = quote.cost.epsilon, quote.balance.epsilon_left
+        if not left / 2 < cost <= left or not quote.balance.queries_left:
+            return True
+        question = f"This takes ε {decimal(cost)} of the ε {decimal(left)} left. Run it? [y/N] "
+        return self.ask(question, None).strip().casefold() in ("y", "yes")
+
+    def summary(self) -> str:
+        """The summary of the session: queries and ε spent, in one line."""
+        balance = self.balance
+        budget = balance.budget
+        queries = budget.queries - balance.queries_left
+        return (
+            f"{queries} of {budget.queries} queries asked, "
+            f"ε {decimal(balance.epsilon_spent, 6)} of {decimal(budget.epsilon)} spent."
+        )
+
+
+def _cancelled(before: Balance, after: Balance) -> str:
+    spent = after.epsilon_spent - before.epsilon_spent
+    if not spent and before.queries_left == after.queries_left:
+        return "cancelled; nothing was spent"
+    return f"cancelled; the ε {decimal(spent, 6)} it was debited stays spent"
