@@ -1,8 +1,28 @@
-"""Texts without what noise changes, to compare the manual with what is printed now."""
+"""What a page of the manual may have in common with what is printed now, and what not."""
 
 from __future__ import annotations
 
 import re
+
+ROOM = 1.2
+"""How far a ± on a page may be from that of an answer without noise, as a factor.
+
+± of an average follows from a noisy count, which moves it by a few percent of the rows.
+"""
+ROOM_OF_QUANTILES = 2
+"""The same for quantiles, whose widths are selected by noise, on a grid with steps of √2."""
+
+
+def widths(text: str) -> list[float]:
+    """The number after each ± of a cell; those of values that are only noise are left out."""
+    return [float(each) for each in re.findall(r"[0-9] ± ([0-9.]+)(?! \(only)(?![0-9.])", text)]
+
+
+def check_widths(printed: str, noiseless: str) -> None:
+    """Assert that the ± of a page are those of the same answers without noise."""
+    room = ROOM_OF_QUANTILES if re.search(r"QUANTILE|MEDIAN|q\[", printed) else ROOM
+    for stated, width in zip(widths(printed), widths(noiseless), strict=True):
+        assert width / room <= stated <= width * room
 
 
 def masked(text: str) -> str:
@@ -11,7 +31,7 @@ def masked(text: str) -> str:
     text = re.sub(r"(?m)^.* is (?:only noise|of few rows|unknown).*\n", "", text)
     text = re.sub(r"±[\d.]+ is (?:[\d.]+ % of|larger than the answer,) [\d.]+", "RELATIVE", text)
     text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
-    text = re.sub(r"(?m)^(\w+)(?:,-?\d+){3}$", r"\1,NOISY", text)  # CSV with intervals
+    text = re.sub(r"(?m)^(\w+)(?:,-?[\d.]+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
     text = re.sub(r"-{2,}", "--", text)
     return re.sub(r" +", " ", re.sub(r"(?m)^ +| +$", "", text))

@@ -11,7 +11,8 @@ import pytest
 
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
-from tests.support.masking import masked
+from tests.support.masking import check_widths, masked
+from tests.support.noiseless import Noiseless
 
 PAGE = manual.page("budgets")
 [POLICY, RENEWED] = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -32,11 +33,17 @@ def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_session_of_two_analysts(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_of_two_analysts(
+    clinic: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without noise, so that each ± on the page can be compared."""
+    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
     assert len(STEPS) == 7
     for command, expected in STEPS:
         assert main(shlex.split(command)[1:]) == 0
-        printed = masked(capsys.readouterr().out)
+        shown = capsys.readouterr().out
+        check_widths(expected, shown)
+        printed = masked(shown)
         wanted = "(?s:.*)".join(re.escape(masked(part)) for part in expected.split(ANYTHING))
         assert re.fullmatch(wanted, printed), command
 

@@ -5,6 +5,7 @@ are read.
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,22 @@ def test_the_table_lists_each_key_of_each_section_once() -> None:
 @pytest.mark.parametrize("key", sorted({key for keys in READ.values() for key in keys}))
 def test_a_key_is_a_topic_of_help(key: str) -> None:
     assert f"`{key}`" in manual.topic(key) or key in manual.topics()
+
+
+LINES = [
+    line
+    for name in manual.PAGES
+    for block in re.findall(r"```toml\n(.*?)```", manual.page(name), flags=re.DOTALL)
+    for line in re.findall(r"(?m)^\w+ += .*", block)
+]
+
+
+@pytest.mark.parametrize("line", sorted(set(LINES)))
+def test_a_line_of_a_policy_is_one(line: str) -> None:
+    """Its key is one that is read, or a column with keys that are read."""
+    [(key, value)] = tomllib.loads(line).items()
+    keys = set().union(*READ.values())
+    assert key in keys or (isinstance(value, dict) and set(value) <= keys)
 
 
 def test_the_first_policy_is_one(tmp_path: Path) -> None:

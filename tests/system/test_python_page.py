@@ -16,7 +16,8 @@ from IPython.utils.capture import capture_output
 
 import dpdb
 from dpdb import manual
-from tests.support.masking import masked
+from tests.support.masking import check_widths, masked
+from tests.support.noiseless import Noiseless
 
 ROOT = Path(__file__).parents[2]
 PAGE = manual.page("python")
@@ -44,7 +45,8 @@ def test_every_block_is_run() -> None:
     assert len(CELLS) == 4
 
 
-def test_sessions_print_what_the_page_says() -> None:
+def test_sessions_print_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
     names: dict[str, Any] = {}
     examples = doctest.DocTestParser().get_examples(SESSIONS)
     assert len(examples) > 10
@@ -53,6 +55,7 @@ def test_sessions_print_what_the_page_says() -> None:
         with redirect_stdout(printed):
             exec(compile(example.source, "python.md", "single"), names)
         assert masked(printed.getvalue()) == masked(example.want), example.source
+        check_widths(example.want, printed.getvalue())
 
 
 def test_cells_of_a_notebook_run(notebook: InteractiveShell) -> None:

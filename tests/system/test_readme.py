@@ -10,7 +10,7 @@ import pytest
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
 from dpdb.sql.syntax.option_names import OPTIONS, SETTINGS, TERMS
-from tests.support.masking import masked
+from tests.support.masking import check_widths, masked
 from tests.support.noiseless import Noiseless
 from tests.support.shell_lines import ROOT, by_the_shell, dpdb_arguments
 
@@ -36,21 +36,18 @@ def test_command(
     assert masked(shown) == masked(expected)
 
 
-ROOM = 1.2
-"""How far a ± on a page may be from that of an answer without noise, as a factor.
-
-± of an average follows from a noisy count, which moves it by a few percent of the rows.
-"""
-ROOM_OF_QUANTILES = 2
-"""The same for quantiles, whose widths are selected by noise, on a ladder with steps of √2."""
-WITH_WIDTHS = [
-    each for each in BLOCKS if re.search("[0-9] ± [0-9]", each[1]) and dpdb_arguments(each[0])
-]
+PIPED = re.compile(r"printf '(.*)' \| dpdb (.*)")
 
 
-def widths(text: str) -> list[float]:
-    """The number after each ± of a cell; those of values that are only noise are left out."""
-    return [float(each) for each in re.findall(r"[0-9] ± ([0-9.]+)(?! \(only)(?![0-9.])", text)]
+def arguments(command: str) -> list[list[str]] | None:
+    """What dpdb is given, also with statements from a pipe."""
+    if piped := PIPED.fullmatch(command):
+        statements = piped[1].replace("\\n", "\n")
+        return [[*words, "-c", statements] for words in dpdb_arguments(f"dpdb {piped[2]}") or ()]
+    return dpdb_arguments(command)
+
+
+WITH_WIDTHS = [each for each in BLOCKS if re.search("[0-9] ± [0-9]", each[1])]
 
 
 @pytest.mark.parametrize(
@@ -61,14 +58,11 @@ def test_the_widths_on_a_page_are_those_of_the_answer(
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
-    commands = dpdb_arguments(command)
+    commands = arguments(command)
     assert commands is not None
     for words in commands:
         main(words)
-    now = widths(capsys.readouterr().out)
-    room = ROOM_OF_QUANTILES if re.search("QUANTILE|MEDIAN", command) else ROOM
-    for stated, width in zip(widths(printed), now, strict=True):
-        assert width / room <= stated <= width * room
+    check_widths(printed, capsys.readouterr().out)
 
 
 def test_make_run_answers_four_queries() -> None:
@@ -80,8 +74,24 @@ def test_masking_hides_only_noise() -> None:
     assert masked("spent ε 0.1") != masked("spent ε 0.2")
 
 
-def test_there_are_commands() -> None:
-    assert len(BLOCKS) >= 10
+RUN = {
+    "console": {"README", *manual.PAGES},
+    "text": {"budgets", "prompt"},  # test_budget_recipes and test_two_users, test_recording
+    "sh": {"howto", "budgets", "lesson", "developing"},  # test_a_stranger, tests of the pages
+    "toml": {"howto", "budgets", "policy", "sources", "ledger", "tpch"},
+    "sql": {"howto", "sql", "tpch"},
+    "pycon": {"python"},
+    "ipython": {"python"},
+    "python": {"teaching", "lesson"},
+}
+"""The pages on which tests run the code blocks of a kind."""
+
+
+@pytest.mark.parametrize("name", ["README", *manual.PAGES])
+def test_code_is_of_a_kind_that_is_run(name: str) -> None:
+    text = README if name == "README" else manual.page(name)
+    for kind in re.findall(r"^```(\w*)\n.*?^```$", text, flags=re.DOTALL | re.MULTILINE):
+        assert name in RUN[kind]
 
 
 @pytest.mark.parametrize("name", [*OPTIONS, *SETTINGS, *TERMS])

@@ -68,6 +68,14 @@ def calls(row: list[str]) -> dict[str, str]:
 NAMES = {name: call for row in (*FUNCTIONS, *AGGREGATES) for name, call in calls(row).items()}
 
 
+STATEMENTS += [
+    statement.strip()
+    for block in re.findall(r"```sql\n(.*?)```", PAGE, flags=re.DOTALL)
+    for statement in block.split(";\n")
+    if statement.strip()
+]
+
+
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_statement_is_answered(statement: str) -> None:
     people, shop = samples()
