@@ -6,7 +6,7 @@ import pytest
 
 from dpdb.errors import InternalError
 from dpdb.plan.expressions.expressions import Call, Literal
-from dpdb.plan.expressions.functions import CALLS, MAY_BE_NULL, TEXT_CALLS
+from dpdb.plan.expressions.functions import CALLS, FUNCTIONS, MAY_BE_NULL, TEXT_CALLS
 from dpdb.plan.expressions.text_functions import text_function
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate
@@ -15,13 +15,6 @@ from dpdb.vectors.vector import TextVector, Vector
 
 NUMBER, TEXT = Literal(1, Kind.INTEGER), Literal("a", Kind.TEXT)
 UNIT = {"date_trunc": "month", "timestamp_trunc": "hour", "elapsed": "hour"}
-CONSTANTS = {
-    **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length"), ()),
-    **dict.fromkeys(("substr", "left", "right"), (NUMBER,)),
-    "replace": (TEXT, TEXT),
-    "split_part": (TEXT, NUMBER),
-}
-"""What stands behind the text; otherwise it is another text."""
 COUNTS = {"clamp": 3, "elapsed": 2}
 PAIRS = ("round", "power", "atan2", "least", "greatest", "nullif", "coalesce", "months_later",
          "timestamp_months_later")  # fmt: skip
@@ -31,7 +24,9 @@ def call_of(name):
     if name == "concat":
         return Call(name, (TEXT, TEXT), Kind.TEXT)
     if name in TEXT_CALLS:
-        return Call(name, (TEXT, *CONSTANTS.get(name, (TEXT,))), Kind.TEXT)
+        kinds = next(each.kinds for each in FUNCTIONS.values() if each.call == name)
+        constants = [TEXT if kind is Kind.TEXT else NUMBER for kind, constant in kinds if constant]
+        return Call(name, (TEXT, *constants), Kind.TEXT)
     unit = (Literal(UNIT[name], Kind.TEXT),) if name in UNIT else ()
     count = COUNTS.get(name, 2 if name in PAIRS else 1)
     return Call(name, (*unit, *[NUMBER] * count), Kind.INTEGER)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import assert_never
 
 from dpdb.errors import InternalError
 from dpdb.plan.expressions.functions import CALLS
@@ -232,7 +233,9 @@ def compare(operator: str, left: Expr, right: Expr) -> Compare:
         case "=" | "<>":
             first, second = _sorted((left, right))
             return Compare(operator, first, second)
-    return Compare(operator, left, right)
+        case "<" | "<=":
+            return Compare(operator, left, right)
+    raise InternalError(f"there is no comparison {operator}")
 
 
 def children(expression: Expr) -> tuple[Expr, ...]:
@@ -257,6 +260,8 @@ def children(expression: Expr) -> tuple[Expr, ...]:
             return (*(part for branch in branches for part in branch), default)
         case Call(arguments=arguments):
             return arguments
+        case _:
+            assert_never(expression)
 
 
 def height(expression: Expr) -> int:

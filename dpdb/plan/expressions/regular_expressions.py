@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from functools import cache, lru_cache, reduce
 from operator import or_
+from typing import assert_never
 
 from dpdb.plan.expressions.pattern_parser import (
     Alternatives,
@@ -181,6 +182,8 @@ class Automaton:
                 return self._state(Free(tuple(self.add(choice, then) for choice in choices)))
             case Repeat():
                 return self._repeated(node, then)
+            case _:
+                assert_never(node)
 
     def _repeated(self, node: Repeat, then: int) -> int:
         if node.most is None:
@@ -292,3 +295,5 @@ def _written(node: PatternNode) -> str:
             if not inner or most == 0:
                 return ""
             return f"(?:{inner}){{{least},{'' if most is None else most}}}"
+        case _:
+            assert_never(node)

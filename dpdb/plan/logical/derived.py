@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import assert_never
 
 from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Expr, Slot, slots
@@ -186,6 +187,8 @@ def inputs(derived: Derived) -> tuple[Derived, ...]:
             return left, right
         case Selection(input=only, scalars=scalars):
             return only, *scalars
+        case _:
+            assert_never(derived)
 
 
 def released(derived: Derived) -> Iterator[Query]:
@@ -231,6 +234,8 @@ def noisy_columns(derived: Derived, *, passed_on: bool = False) -> tuple[bool, .
             )
         case Selection(outputs=outputs):
             return tuple(_is_noisy(each.expression, derived) for each in outputs)
+        case _:
+            assert_never(derived)
 
 
 def _is_noisy(expression: Expr, selection: Selection) -> bool:
@@ -277,6 +282,10 @@ def selects_by_noise(derived: Derived) -> bool:
             if derived.distinct or any(_is_noisy(each, derived) for each in deciding if each):
                 return True
             return selects_by_noise(derived.input)
+        case UnionAll() | Values():
+            pass
+        case _:
+            assert_never(derived)
     return any(map(selects_by_noise, inputs(derived)))
 
 
@@ -304,6 +313,8 @@ def most_rows(derived: Derived, cells: Mapping[Query, int]) -> int:
             most = most_rows(below, cells)
             most = 1 if grouped and not keys else most
             return most if limit is None else min(most, limit)
+        case _:
+            assert_never(derived)
 
 
 def is_one_row(derived: Derived) -> bool:
@@ -315,4 +326,7 @@ def is_one_row(derived: Derived) -> bool:
             return len(rows) <= 1
         case Selection(grouped=grouped, keys=keys, limit=limit):
             return limit == 1 or (grouped and not keys)
-    return False
+        case UnionAll() | AnswerJoin():
+            return False
+        case _:
+            assert_never(derived)

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import assert_never
 
 from dpdb.errors import Place
 from dpdb.plan.expressions.expressions import (
@@ -91,7 +92,16 @@ class Aggregate:
                 return self.argument.kind
             case Function.AVG if self.argument and self.argument.kind.temporal:
                 return self.argument.kind
-        return Kind.NUMBER
+            case (
+                Function.AVG
+                | Function.VAR_SAMP
+                | Function.VAR_POP
+                | Function.STDDEV_SAMP
+                | Function.STDDEV_POP
+            ):
+                return Kind.NUMBER
+            case _:
+                assert_never(self.function)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import assert_never
 
 from dpdb.errors import MissingBounds, Place
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, columns_of, is_null_constant
@@ -301,6 +302,8 @@ def made_of(table: MadeTable) -> tuple[Source, ...]:
             return (below,)
         case RowUnion(parts=parts):
             return tuple(part.source for part in parts)
+        case _:
+            assert_never(table)
 
 
 def stored_tables(source: Source) -> Iterator[Table]:
@@ -313,5 +316,7 @@ def stored_tables(source: Source) -> Iterator[Table]:
         case Table():
             yield source
             return
+        case _:
+            assert_never(source)
     for each in below:
         yield from stored_tables(each)

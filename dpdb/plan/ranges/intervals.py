@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from dpdb.errors import InternalError
 from dpdb.records import dataclass
 
 Bound = Fraction | float
@@ -67,11 +68,12 @@ def arithmetic(operator: str, left: Interval, right: Interval) -> Interval:
             return around(left.lower - right.upper, left.upper - right.lower)
         case "*":
             return _corners(left, right, _times)
-        case "/" if not right.empty and (right.lower > 0 or right.upper < 0):
-            return _corners(left, right, _over)
+        case "/":
+            apart = not right.empty and (right.lower > 0 or right.upper < 0)
+            return _corners(left, right, _over) if apart else EVERYTHING
         case "%":
             return _remainder(left, right)
-    return EVERYTHING
+    raise InternalError(f"there is no operator {operator}")
 
 
 def _corners(left: Interval, right: Interval, combine: Callable[[Bound, Bound], Bound]) -> Interval:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
+from dpdb.errors import InternalError
 from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
@@ -254,7 +255,9 @@ def _temporal_call(call: Call, parts: Sequence[Interval]) -> Interval:
             return start_range(unit, parts[1])
         case "timestamp_trunc":
             return unit_start_range(unit, parts[1])
-    return elapsed_range(unit, parts[1], parts[2])
+        case "elapsed":
+            return elapsed_range(unit, parts[1], parts[2])
+    raise InternalError(f"{call.name} is no function of dates")
 
 
 def _constant(expression: Expr) -> Value:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from dpdb.errors import InternalError
 from dpdb.plan.expressions.expressions import (
     Call,
     ColumnRef,
@@ -232,8 +233,10 @@ def _compared(operator: str, column: Column, value: Value | None) -> Verdicts:
             true = _point(column, point)
         case "<" | ">=":
             true = Span(below=True, turns=(_turn(column, point),))
-        case _:
+        case "<=" | ">":
             true = Span(below=True, turns=(_turn(column, _next(point)),))
+        case _:
+            raise InternalError(f"there is no comparison {operator}")
     verdicts = true, true.complement
     return verdicts if operator in ("=", "<", "<=") else (verdicts[1], verdicts[0])
 

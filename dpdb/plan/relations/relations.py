@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import Expr, Literal, columns_of, conjunction, conjuncts
@@ -147,6 +147,8 @@ def scans(relation: Relation) -> Iterator[Scan]:
         case Mark(left=left, lookup=lookup):
             yield from scans(left)
             yield lookup.right
+        case _:
+            assert_never(relation)
 
 
 def relation_of(source: Source) -> Relation:
@@ -166,7 +168,10 @@ def is_full(relation: Relation) -> bool:
             return kind is JoinKind.FULL or is_full(left)
         case Mark(left=left):
             return is_full(left)
-    return False
+        case Scan():
+            return False
+        case _:
+            assert_never(relation)
 
 
 def columns_joined_on(relation: Relation) -> frozenset[str]:
@@ -179,6 +184,8 @@ def columns_joined_on(relation: Relation) -> frozenset[str]:
             return columns_joined_on(left).union(*map(columns_of, read))
         case Mark(left=left, lookup=lookup):
             return columns_joined_on(left).union(*map(columns_of, lookup.expressions))
+        case _:
+            assert_never(relation)
 
 
 @dataclass(frozen=True)
@@ -267,11 +274,13 @@ def certain_scans(relation: Relation) -> Iterator[Scan]:
     match relation:
         case Scan():
             yield relation
-        case Mark(left=left) | Join(kind=JoinKind.LEFT, left=left):
+        case Mark(left=left):
             yield from certain_scans(left)
-        case Join(kind=JoinKind.INNER, left=left, right=right):
-            yield from certain_scans(left)
-            yield right
+        case Join(kind=kind, left=left, right=right):
+            yield from () if kind is JoinKind.FULL else certain_scans(left)
+            yield from (right,) if kind is JoinKind.INNER else ()
+        case _:
+            assert_never(relation)
 
 
 class Facts(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import product
+from typing import assert_never
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import Call, ColumnRef, Expr
@@ -180,6 +181,8 @@ class _Shapes:
                 return self._beside_public(relation, self.of(relation.left))
             case Join():
                 return self._of_one_unit(relation)
+            case _:
+                assert_never(relation)
 
     def _entering(self, scan: Scan) -> Shape:
         shape = _scanned(scan, self.policy)
@@ -311,6 +314,8 @@ def _most(
         case JoinKind.INNER:
             ways += [(left, str(left))] if unique_right else []
             ways += [(right, str(right))] if unique_left else []
+        case _:
+            assert_never(kind)
     return min(ways)
 
 

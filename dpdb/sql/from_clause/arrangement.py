@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import groupby
+from typing import assert_never
 
 from dpdb.errors import Place, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import (
@@ -107,6 +108,8 @@ def with_lookups(
                 relation = Mark(relation, each)
             case Attached(right=right, on=on):
                 relation = Join(JoinKind.LEFT, relation, right, on)
+            case _:
+                assert_never(each)
     unmatched = source.unmatched if isinstance(source, Joined) else None
     known = _as_source(relation, policy, facts)
     return replace(known, rows_per_unit=source.rows_per_unit, unmatched=unmatched)

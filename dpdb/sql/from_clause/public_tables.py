@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from dpdb.errors import Place, StatementError
 from dpdb.plan.expressions.expressions import (
@@ -107,7 +108,10 @@ def _matched(relation: Relation, keys: tuple[Expr, ...]) -> Relation:
             return replace(relation, left=_matched(left, keys), kind=kind)
         case Mark(left=left):
             return replace(relation, left=_matched(left, keys))
-    return relation
+        case Scan():
+            return relation
+        case _:
+            assert_never(relation)
 
 
 def _row_of(keys: Mapping[Slot, Expr], rows: ValueRows) -> Expr | None:
@@ -174,6 +178,10 @@ def _equalities(relation: Relation) -> Iterator[Equality]:
             yield from on if kind is JoinKind.INNER else ()
         case Mark(left=left):
             yield from _equalities(left)
+        case Scan():
+            pass
+        case _:
+            assert_never(relation)
 
 
 def _together(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -112,6 +113,10 @@ def certain_scans_of(scope: Scope) -> Iterable[Scan]:
                 certain.append(part.scan)
             case JoinKind.FULL:
                 certain.clear()
+            case JoinKind.LEFT:
+                pass  # A row need not have a match.
+            case _:
+                assert_never(part.kind)
     return certain
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, did_you_mean
+from dpdb.errors import InternalError, InvalidOption, Place, SyntaxFault, UnknownName, did_you_mean
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.relations.privacy_ids import unit_columns
@@ -221,7 +221,9 @@ def _value(item: WrittenOption) -> Fraction | str | tuple[Fraction, ...]:
             return _word(item, MECHANISMS)
         case "interval":
             return _word(item, INTERVALS)
-    return _word(item, SENSITIVITIES)
+        case "sensitivity":
+            return _word(item, SENSITIVITIES)
+    raise InternalError(f"there is no option {item.name}")
 
 
 def _between(item: WrittenOption, least: Fraction, most: Fraction, span: str) -> Fraction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -182,6 +183,8 @@ def with_operands(expression: Expr, new: Callable[[Expr], Expr]) -> Expr:
             return replace(expression, branches=chosen, default=new(default))
         case Call(arguments=arguments):
             return replace(expression, arguments=tuple(map(new, arguments)))
+        case _:
+            assert_never(expression)
 
 
 def substituted(expression: Expr, new: Callable[[Slot | ColumnRef], Expr]) -> Expr:
