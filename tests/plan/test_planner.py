@@ -104,10 +104,10 @@ def test_the_number_of_rows_is_asked_for_only_where_it_is_public() -> None:
 def test_what_no_row_can_pass_is_known_and_leaves_its_share_to_others() -> None:
     plan = planned("COUNT(*), SUM(pay) FILTER (WHERE age > 100)")
     count, total = plan.estimates
-    assert (count.obstacle, total.releases) == (None, ())
-    assert total.obstacle is not None
-    assert total.obstacle.column is not None
-    assert total.obstacle.column.name == "age"
+    assert (count.contradiction, total.releases) == (None, ())
+    assert total.contradiction is not None
+    assert total.contradiction.column is not None
+    assert total.contradiction.column.name == "age"
     assert [release.mechanism.epsilon for release in plan.releases] == [1]
 
 

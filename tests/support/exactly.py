@@ -32,13 +32,13 @@ EPSILON = Fraction(10_000)
 
 
 def _nothing(*_: object) -> None:
-    """Stands where an obstacle is looked for. A mock would take longer to make than a plan."""
+    """Stands where an contradiction is looked for. A mock would take longer to make than a plan."""
 
 
 @contextmanager
 def nothing_settled() -> Iterator[None]:
     """Plans have a release even of what the policy knows without a row."""
-    with mock.patch.object(query, "obstacle", _nothing):
+    with mock.patch.object(query, "contradiction", _nothing):
         yield
 
 

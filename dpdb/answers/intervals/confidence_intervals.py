@@ -125,7 +125,7 @@ def interval_of(
     A value chosen by the exponential mechanism has no interval unless a bracket was drawn: its
     distance depends on the gaps between the data, which are secret.
     """
-    if estimate.obstacle is not None:
+    if estimate.contradiction is not None:
         counts = estimate.aggregate.function in COUNTS
         return (np.zeros(1), np.zeros(1)) if counts else None
     if not estimate.releases:

@@ -37,7 +37,7 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         shown = planned.subplans if has_intervals(planned.derived) else ()
         below = (interval_notes(subplan) for subplan in shown)
         return tuple(dict.fromkeys(note for notes in below for note in notes))
-    notes, releases = list(_obstacle_notes(planned)), list(_shown_releases(planned))
+    notes, releases = list(_contradiction_notes(planned)), list(_shown_releases(planned))
     brackets = (each.release for each in releases if isinstance(each.release.mechanism, Bracket))
     bracketed: set[object] = set().union(*map(_keys, brackets))
     for each in releases:
@@ -188,12 +188,12 @@ def only_noise_notes(names: Sequence[str], columns: Sequence[CellColumn]) -> tup
     return tuple(notes)
 
 
-def _obstacle_notes(planned: Plan) -> Iterator[str]:
+def _contradiction_notes(planned: Plan) -> Iterator[str]:
     """A note for each filter that no row can pass, with the declaration that rules rows out."""
     columns = {
-        conjunction(planned.where, estimate.aggregate.where): estimate.obstacle.column
+        conjunction(planned.where, estimate.aggregate.where): estimate.contradiction.column
         for estimate in planned.estimates
-        if estimate.obstacle is not None
+        if estimate.contradiction is not None
     }
     for condition, column in columns.items():
         on = "" if column is None else f" on {column.called}{declared_range(column)}"
@@ -201,7 +201,7 @@ def _obstacle_notes(planned: Plan) -> Iterator[str]:
         maybe = "" if slip is None else f"; {slip}"
         yield f"exact and free: no row can match the filter{on}{maybe}"
     for subplan in planned.subplans:
-        yield from _obstacle_notes(subplan)
+        yield from _contradiction_notes(subplan)
 
 
 def error_notes(options: Options, planned: Plan) -> tuple[str, ...]:

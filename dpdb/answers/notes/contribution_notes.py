@@ -68,7 +68,7 @@ def _of_units(planned: Plan) -> Iterator[str]:
     """A note for each aggregate whose argument is a value per unit."""
     for index, estimate in enumerate(planned.estimates):
         value = single_value(estimate.aggregate.argument)
-        if isinstance(value, UnitValue) and estimate.obstacle is None:
+        if isinstance(value, UnitValue) and estimate.contradiction is None:
             unit = planned.table.unit_in_words
             what = (
                 f"the mean of each {unit}" if value.function == "avg" else f"what each {unit} adds"

@@ -156,7 +156,7 @@ def days_months_later(instants: Instants, months: int) -> Instants:
 
 
 def elapsed(unit: str, start: Instants, end: Instants) -> Instants:
-    """How many whole units of time there are from one timestamp to another; below 0 backwards."""
+    """The number of whole units of time from one timestamp to another; below 0 backwards."""
     passed = end - start
     sign = (passed > 0) * 2 - 1
     return sign * (sign * passed // UNITS[unit])

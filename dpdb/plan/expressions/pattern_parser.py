@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpdb.records import dataclass
 
 MAX_DEPTH = 20
-"""How deeply groups may be nested."""
+"""The deepest nesting of groups."""
 MAX_REPEATS = 1_000
 _CLASSES = {
     "d": (("0", "9"),),
@@ -48,14 +48,14 @@ class End:
 
 @dataclass(frozen=True)
 class Sequence:
-    """One after the other."""
+    """Patterns one after the other."""
 
     parts: tuple[PatternNode, ...]
 
 
 @dataclass(frozen=True)
 class Alternatives:
-    """One of several."""
+    """One of several patterns."""
 
     choices: tuple[PatternNode, ...]
 

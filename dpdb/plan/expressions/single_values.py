@@ -18,7 +18,7 @@ class SingleValue(Column):
     """A column that is worked out from the `argument` in the rows of a group that pass `where`."""
 
     argument: Expr | None = None
-    """What is aggregated; None where rows are counted."""
+    """The aggregated expression; None where rows are counted."""
     where: Expr | None = None
 
     @property
@@ -29,10 +29,10 @@ class SingleValue(Column):
 
 @dataclass(frozen=True, repr=False)
 class UnitValue(SingleValue):
-    """What the rows of a unit in a group come to, clamped to the bounds of this column."""
+    """The aggregate of a unit's rows in a group, clamped to the bounds of this column."""
 
     function: str = "sum"
-    """How they are aggregated: `count`, `sum` or `avg`."""
+    """The aggregate: `count`, `sum` or `avg`."""
 
 
 @dataclass(frozen=True, repr=False)

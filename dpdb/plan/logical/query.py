@@ -19,8 +19,8 @@ from dpdb.plan.expressions.expressions import (
     size,
 )
 from dpdb.plan.expressions.single_values import single_value, stored_columns
-from dpdb.plan.relations.contradictions import Obstacle, obstacle
-from dpdb.plan.relations.privacy_ids import columns_of_owner
+from dpdb.plan.relations.contradictions import Contradiction, contradiction
+from dpdb.plan.relations.privacy_ids import columns_of_unit
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.records import dataclass
@@ -183,10 +183,12 @@ class Query:
     """The fewest units that a key found in the data must have to be shown."""
 
     @cached_property
-    def obstacles(self) -> tuple[Obstacle | None, ...]:
+    def contradictions(self) -> tuple[Contradiction | None, ...]:
         """For each aggregate why no row can pass WHERE and its FILTER; None where one might."""
         filters = {each.where for each in self.aggregates}
-        by_filter = {each: obstacle(self.table, conjunction(self.where, each)) for each in filters}
+        by_filter = {
+            each: contradiction(self.table, conjunction(self.where, each)) for each in filters
+        }
         return tuple(by_filter[each.where] for each in self.aggregates)
 
     @property
@@ -216,7 +218,7 @@ class Query:
 
         It is 1 if all keys are equal in all rows of a unit.
         """
-        owned = columns_of_owner(self.table) if self.keys else frozenset[str]()
+        owned = columns_of_unit(self.table) if self.keys else frozenset[str]()
         if self.keys and all(columns_of(key).keys() <= owned for key in self.keys):
             return 1
         return self.table.groups_per_unit
@@ -237,7 +239,7 @@ class Query:
     @property
     def settled(self) -> bool:
         """Whether the policy alone gives the answer, because no row can count for it."""
-        return not self.subqueries and all(self.obstacles)
+        return not self.subqueries and all(self.contradictions)
 
     @property
     def size(self) -> int:

@@ -11,7 +11,7 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import Grid
-from dpdb.plan.relations.contradictions import Obstacle
+from dpdb.plan.relations.contradictions import Contradiction
 from dpdb.records import dataclass
 
 PartIndex = tuple[int, int]
@@ -207,7 +207,7 @@ class Estimate:
     interval: Interval
     """The interval that holds the exact answer in any data."""
     rows: int | None = None
-    obstacle: Obstacle | None = None
+    contradiction: Contradiction | None = None
     """Why no row can count for the aggregate, which is then public and has no releases."""
     column: int = 0
     """Index of this quantile among the quantiles that its release selects together."""

@@ -217,7 +217,7 @@ class Plan:
     def settled(self) -> bool:
         """Whether the policy alone gives the answer, because no row can count for it."""
         drawn = self.subplans or are_sought(self.found)
-        return not drawn and all(estimate.obstacle for estimate in self.estimates)
+        return not drawn and all(estimate.contradiction for estimate in self.estimates)
 
     @property
     def aggregates(self) -> int:

@@ -2,7 +2,7 @@
 
 An aggregate under such a filter is answered exactly and costs nothing, so no file may have a row
 that passes. This follows from `regions`, which hold every row for which the engine evaluates a
-condition to true. Undeclared columns are never limited, so they are never an obstacle.
+condition to true. Undeclared columns are never limited, so they are never a contradiction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_VALUES = 10_000
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class Contradiction:
     """Why no row can pass a filter: the filter wants values of `column` outside its declaration.
 
     `column` is None where the filter is the constant FALSE or NULL.
@@ -40,25 +40,25 @@ class Obstacle:
     column: Column | None = None
 
 
-def obstacle(table: Source, condition: Expr | None) -> Obstacle | None:
+def contradiction(table: Source, condition: Expr | None) -> Contradiction | None:
     """The reason why no row of `table` can pass `condition`; None if a row might pass."""
     match condition:
         case None:
             return None
         case Literal():
-            return None if condition.value else Obstacle()
+            return None if condition.value else Contradiction()
         case Logic(operator="or", operands=operands):
-            obstacles = [obstacle(table, operand) for operand in operands]
-            return None if None in obstacles else obstacles[0]
+            contradictions = [contradiction(table, operand) for operand in operands]
+            return None if None in contradictions else contradictions[0]
     limits = region(table, condition).limits
     column = next((limit.column for limit in limits.values() if not limit.possible), None)
     if column is not None:
         # Limits are cached and may carry the column's label of another statement.
-        return Obstacle(columns_of(condition)[column.name])
+        return Contradiction(columns_of(condition)[column.name])
     if isinstance(condition, Logic):
         # The limits know nothing of constants, nor of an OR over several columns.
         others = (each for each in condition.operands if isinstance(each, Literal | Logic))
-        return next(filter(None, (obstacle(table, each) for each in others)), None)
+        return next(filter(None, (contradiction(table, each) for each in others)), None)
     return None
 
 

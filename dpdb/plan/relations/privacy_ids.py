@@ -1,4 +1,4 @@
-"""The columns that name the owner of a row, its privacy unit, or are the same in all its rows."""
+"""The columns that name the privacy unit of a row, or are the same in all rows of a unit."""
 
 from __future__ import annotations
 
@@ -93,32 +93,32 @@ def names_unit(expression: Expr | None, source: Source, *, always: bool = False)
     return isinstance(expression, ColumnRef) and expression.column.name in naming
 
 
-def columns_of_owner(source: Source) -> frozenset[str]:
+def columns_of_unit(source: Source) -> frozenset[str]:
     """The names of the columns that are the same in all rows of a unit, or NULL in all.
 
     They are the columns of tables with one row for each unit, and those that unique lookups find
     for them in public tables. A group by such columns has all rows of a unit or none.
     """
-    return _of_owner(relation_of(source))
+    return _same_in_unit(relation_of(source))
 
 
-def _of_owner(relation: Relation) -> frozenset[str]:
+def _same_in_unit(relation: Relation) -> frozenset[str]:
     match relation:
         case Scan(table=table):
             # A unit can have another row where the column that names it is NULL.
             one_row = table.key != () and {*table.key} == unit_columns(table, always=True)
             return frozenset(map(relation.name, table.columns)) if one_row else frozenset()
         case Mark(left=left):
-            return _of_owner(left)
+            return _same_in_unit(left)
         case Join(kind=JoinKind.FULL):
             return frozenset()
         case Join(left=left, right=Scan(table=Table(public=True)) as right):
-            known = _of_owner(left)
+            known = _same_in_unit(left)
             return known | _looked_up(relation, right, known)
         case Join(kind=JoinKind.INNER, left=left, right=right):
-            return _of_owner(left) | _of_owner(right)
+            return _same_in_unit(left) | _same_in_unit(right)
         case Join(left=left):
-            return _of_owner(left)
+            return _same_in_unit(left)
 
 
 def _looked_up(join: Join, right: Scan, known: frozenset[str]) -> frozenset[str]:

@@ -2,9 +2,9 @@
 
 A relation R is unit-wise if R(D) is the disjoint union of R(D_u) over the units u, where D_u has
 the rows of u in all private tables and all public tables, and if R is empty without units. Then
-each row has one owner, and no row is there or missing because of another unit. What an engine
+each row has one unit, and no row is there or missing because of another unit. What an engine
 makes of a relation is unit-wise by construction: two private rows are joined only if they have
-the same owner, and every row of a relation has a private row in it.
+the same unit, and every row of a relation has a private row in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True, repr=False)
 class Scan:
-    """The rows of a table that have an owner, or all rows of a public table."""
+    """The rows of a table that have a unit, or all rows of a public table."""
 
     table: Table
     leaf: str = ""
@@ -68,7 +68,7 @@ Equality = tuple[Expr, Expr]
 class Join:
     """The pairs of a row of each side for which all `on` are equal and `rest` is true.
 
-    Where both sides are private, the two rows of a pair have the same owner.
+    Where both sides are private, the two rows of a pair have the same unit.
     """
 
     kind: JoinKind
@@ -82,7 +82,7 @@ class Join:
 class Lookup:
     """The search of EXISTS and IN: rows of a table for which `on` is equal and `rest` is true.
 
-    In a private table only the owner's rows are looked at. For IN, the row also has to be equal in
+    In a private table only the unit's rows are looked at. For IN, the row also has to be equal in
     `compared`. If no row is equal but a NULL leaves it open, the answer is NULL, as in SQL.
     """
 
@@ -162,7 +162,7 @@ def nodes(relation: Relation) -> int:
 
 
 def is_full(relation: Relation) -> bool:
-    """Whether there is a FULL JOIN in a relation, of which no one table has all owners."""
+    """Whether there is a FULL JOIN in a relation, of which no one table has all units."""
     match relation:
         case Join(kind=kind, left=left):
             return kind is JoinKind.FULL or is_full(left)

@@ -17,7 +17,7 @@ from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
 from dpdb.plan.ranges.statistics import KeyUnits
-from dpdb.plan.relations.contradictions import obstacle
+from dpdb.plan.relations.contradictions import contradiction
 from dpdb.plan.relations.privacy_ids import names_unit
 from dpdb.plan.releases.shared_moments import counts_all_rows
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
@@ -35,7 +35,7 @@ def selects_keys(query: Query) -> bool:
     """Whether keys are to be found in the data, and some row might have one."""
     if not found_places(query.keys, query.where):
         return False
-    return obstacle(query.table, query.where) is None
+    return contradiction(query.table, query.where) is None
 
 
 def number_of_selections(query: Query) -> int:
@@ -53,7 +53,7 @@ def told_by_keys(query: Query) -> tuple[int, ...]:
     if not selects_keys(query) or undeclared < len(query.keys):
         return ()
     told = (index for index, each in enumerate(query.aggregates) if _counts_units(each, query))
-    return tuple(index for index in told if query.obstacles[index] is None)
+    return tuple(index for index in told if query.contradictions[index] is None)
 
 
 def _counts_units(aggregate: Aggregate, query: Query) -> bool:

@@ -48,8 +48,10 @@ def together(query: Query, context: PlanningContext) -> dict[int, tuple[int, ...
     if options.sensitivity == "smooth" or options.has_accuracy_goal:
         return {}
     alike: dict[object, list[int]] = {}
-    for index, (each, obstacle) in enumerate(zip(query.aggregates, query.obstacles, strict=True)):
-        if each.function is Function.QUANTILE and each.fraction not in (0, 1) and not obstacle:
+    for index, (each, contradiction) in enumerate(
+        zip(query.aggregates, query.contradictions, strict=True)
+    ):
+        if each.function is Function.QUANTILE and each.fraction not in (0, 1) and not contradiction:
             alike.setdefault((each.argument, each.where), []).append(index)
     together_with: dict[int, tuple[int, ...]] = {}
     for indices in alike.values():

@@ -189,9 +189,9 @@ class QueryReleases:
 
 def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMoments]) -> Estimate:
     """The estimate of an aggregate from the moments of release groups, or from what is public."""
-    aggregate, obstacle = lowering.aggregate, lowering.query.obstacles[index]
-    if obstacle is not None:
-        return Estimate(aggregate, (), Interval(), obstacle=obstacle)
+    aggregate, contradiction = lowering.aggregate, lowering.query.contradictions[index]
+    if contradiction is not None:
+        return Estimate(aggregate, (), Interval(), contradiction=contradiction)
     moments = moments_for(aggregate, groups)
     if moments is None:
         return Estimate(aggregate, (), Interval(), lowering.public_rows)

@@ -42,7 +42,7 @@ class ReleaseGroup:
 
 def is_public(index: int, query: Query, context: PlanningContext) -> bool:
     """Whether an aggregate follows from what is public, so that it has no noise and no share."""
-    if query.obstacles[index] is not None:
+    if query.contradictions[index] is not None:
         return True
     aggregate = query.aggregates[index]
     counts = aggregate.function is Function.COUNT

@@ -30,7 +30,7 @@ _TIMES = (*CLOCK_CYCLES, "epoch")
 _COUNTED = {
     "year": "year", "quarter": "quarter_index", "month": "month_index", "week": "week_index",
 }  # fmt: skip
-"""What counts the units of time through all years: their differences are those of dates."""
+"""The calls that count a unit of time through all years, so that differences are whole units."""
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _DAYS = {"week": 7, "day": 1}
 _SHORT = {unit: length for unit, length in UNITS.items() if length < DAY}
@@ -196,7 +196,7 @@ def _whole_weeks(_: str, start: Expr, end: Expr, where: Place | None) -> Expr:
 
 
 def _elapsed(unit: str, start: Expr, end: Expr, where: Place | None) -> Expr:
-    """How many whole units of time there are between two timestamps, as BigQuery counts them."""
+    """The number of whole units of time between two timestamps, as BigQuery counts them."""
     start, end = (types.of_kind(each, Kind.TIMESTAMP, where) for each in (start, end))
     if unit not in UNITS:
         raise Unsupported(

@@ -39,7 +39,7 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.BitwiseXor: "POWER(x, 2) is x to the power of 2",
     exp.MonthsBetween: "DATE_DIFF('month', start, end) counts months",
 }
-"""What to write for the expressions of other systems."""
+"""Hints for the expressions of other systems."""
 
 
 _OPERATORS: dict[type[exp.Expr], str] = {

@@ -56,13 +56,13 @@ class PredicateBinder(ABC):
         return types.of_kind(expression, Kind.BOOLEAN, self.place(node))
 
     def compared(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
-        """One side compared with the other, of one kind."""
+        """A comparison of two sides of one kind."""
         sides = [self.expression(side, depth + 1) for side in (left, right)]
         (first, second), _ = types.unify(sides, self.place(left))
         return compare(operator, first, second)
 
     def predicate(self, node: exp.Expr, depth: int) -> Expr:
-        """One of the `PREDICATES`."""
+        """A predicate of the types in `PREDICATES`."""
         match node:
             case exp.Between():
                 only(node, self.text, "this", "low", "high", "symmetric")
