@@ -3,7 +3,7 @@
     import dpdb
 
     db = dpdb.connect("people.csv", epsilon=1, queries=10)
-    db.price("SELECT AVG(age) FROM people")             # what it would take, for nothing
+    db.explain("SELECT AVG(age) FROM people").cost      # what it would take, for nothing
     answer = db.execute("SELECT AVG(age) FROM people")
     answer.rows, answer.intervals, answer.cost, db.balance
     answer.to_pandas()

@@ -45,6 +45,7 @@ class Gate:
         self._moments = moments
         self._lock = _Alone()
         self._interrupts = _Interrupts()
+        self._closed = False
         self._started = 0.0
         self._leaving: Leaving | None = None
         """When the statement leaves, if rows were looked at since it began, or since its tick."""
@@ -82,6 +83,11 @@ class Gate:
         yield
         self._wait()
 
+    def close(self) -> None:
+        """Let no more statements in, once the one that is being answered has left."""
+        with self._lock:
+            self._closed = True
+
     def answer(self, text: str, execute: Callable[[str], Answer]) -> Answer:
         """The answer to the statement `text`; raises DpdbError, which says what statement failed.
 
@@ -95,6 +101,8 @@ class Gate:
             raise UsageError("a statement is a text")
         started = time.monotonic()
         with self._lock, self._interrupts:
+            if self._closed:
+                raise UsageError("the session is closed", hint="dpdb.connect(…) makes another")
             self._started, self._leaving, self._unit_seconds = started, None, 0.0
             try:
                 return self._left(text, execute)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Detail
 from dpdb.errors import Unsupported, UsageError, paid_for, printable, traceback_shown
-from dpdb.ledger.protocol import FREE, Balance, Price
+from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Timing, valid_budget
 from dpdb.policy.catalog import Policy, Table
-from dpdb.policy.numbers import decimal
+from dpdb.policy.numbers import Number, decimal
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session.backends import PublicFacts, open_engine, open_ledger, with_public_values
@@ -28,9 +28,13 @@ from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.released_answers import Shelf
 from dpdb.session.tick import Moments, NoisyMoments, Ticks
 from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
-from dpdb.sql.selects.statements import Assign, Select, statement
+from dpdb.sql.selects.statements import Assign, Select, Statement, statement
+from dpdb.sql.syntax.options import with_share
+from dpdb.sql.text.parameters import Parameters, pairs_of, values_of
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.plan.physical.lowering import RowCount
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from dpdb.session.purchases.executor import Executor
     from dpdb.session.purchases.purchases import Purchase
 
+Loss = Number | None
+"""The ε or the δ that a program asks for; None for what the session decides."""
 STATEMENTS = 32
 """The number of statements that stay parsed: the prompt prices a text that it then executes."""
 
@@ -83,7 +89,9 @@ class Session:
             return told.answer("", query)
 
         facts = PublicFacts(ledger.pinned, exact)
-        self._statement = lru_cache(STATEMENTS)(lambda text: statement(text, known(), facts))
+        self._statement = lru_cache(STATEMENTS)(
+            lambda text, values=(): statement(text, known(), facts, values)
+        )
         # Where noise can be foretold the time of an answer tells nothing more.
         moments: Moments = Ticks()
         if policy.timing is Timing.NOISY:
@@ -125,20 +133,62 @@ class Session:
         """The budget, and what is left of it."""
         return self._ledger.balance
 
-    def execute(self, text: str) -> Answer:
+    def __enter__(self) -> Self:
+        """The session, which the end of the `with` closes."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer no more statements, and forget the rows; answers that were given stay."""
+        self._gate.close()
+        self._loaded_engine = None
+
+    def execute(
+        self,
+        text: str,
+        parameters: Parameters = None,
+        *,
+        epsilon: Loss = None,
+        delta: Loss = None,
+    ) -> Answer:
         """Answer one statement, given without its `;`; raises DpdbError.
+
+        `parameters` is a list with a value for each `?`, or a dict with one for each `:name`. A
+        value stands for a constant, a list for the values after IN. `epsilon` and `delta` are the
+        options of a SELECT.
 
         Where rows are looked at, answers and errors leave on a tick.
         """
-        execute = traceback_shown()(self._execute) if self.teach else self._execute
-        return self._gate.answer(text, execute)
 
-    def price(self, text: str) -> Price:
-        """The price of a SELECT, told without looking at a private row; raises DpdbError.
+        def answer(text: str) -> Answer:
+            return self._execute(text, self._read(text, parameters, epsilon, delta))
+
+        return self._gate.answer(text, traceback_shown()(answer) if self.teach else answer)
+
+    sql = execute
+
+    def explain(
+        self,
+        text: str,
+        parameters: Parameters = None,
+        *,
+        epsilon: Loss = None,
+        delta: Loss = None,
+    ) -> Answer:
+        """EXPLAIN of a SELECT: what it would draw, with which noise, and its `cost`; free.
 
         An answer with a relative error may cost less: it is bought until it is accurate enough.
         """
-        return self.quote(text).cost
+
+        def answer(text: str) -> Answer:
+            select = self._read(text, parameters, epsilon, delta)
+            if not isinstance(select, Select):
+                raise Unsupported("only a SELECT has a price")
+            return self._execute(text, replace(select, explain=True))
+
+        return self._gate.answer(text, answer)
 
     def quote(self, text: str) -> Answer:
         """EXPLAIN of a SELECT but for its noise, told without looking at a private row.
@@ -149,26 +199,38 @@ class Session:
         """
         return self._gate.answer(text, self._quote)
 
-    def plan(self, texts: Sequence[str]) -> Answer:
+    def plan(self, statements: Sequence[str | tuple[str, Parameters]]) -> Answer:
         """Plan statements together that are to be answered next, so that they share what they draw.
 
-        Nothing is spent yet. Raises DpdbError where one would be refused, and then plans nothing.
+        One with parameters is a pair of its text and these. Nothing is spent yet. Raises DpdbError
+        where one would be refused, and then plans nothing.
         """
         from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
             self._batches = self._batches or Batches(self._known(), self._ledger, self._memory)
-            asked = asked_in(texts, self._statement, self.settings, self.balance, teach=self.teach)
+            asked = asked_in(pairs, self._read, self.settings, self.balance, teach=self.teach)
             rows, notes = self._batches.plan(asked, self._rows)
             answer = shown("", PLAN_COLUMNS, rows, self.balance)
             return replace(answer, note_detail=Detail.of(notes))
 
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise UsageError("statements that are planned together are a list of texts")
+        pairs = pairs_of(statements)
         return self._gate.answer("", planned)
 
+    def _read(
+        self, text: str, parameters: Parameters, epsilon: Loss = None, delta: Loss = None
+    ) -> Statement:
+        """The statement with the values of its parameters, and with these options."""
+        read = self._statement(text, values_of(parameters))
+        if epsilon is delta is None:
+            return read
+        if not isinstance(read, Select):
+            raise Unsupported("only a SELECT takes epsilon and delta")
+        options = with_share(read.query.options, epsilon, delta)
+        return replace(read, query=replace(read.query, options=options))
+
     def _quote(self, text: str) -> Answer:
-        priced = self._statement(text)
+        priced = self._statement(text, ())
         if not isinstance(priced, Select):
             raise Unsupported("only a SELECT has a price")
         if (plain := self._plain(priced.query)) is not None:
@@ -178,13 +240,13 @@ class Session:
             rows = lambda table: self._counted.get(table, 1)  # noqa: E731
         return replace(self._explained(text, query, rows), release_detail=Detail.of(()))
 
-    def _execute(self, text: str) -> Answer:
-        match self._statement(text):
-            case Select(query=query, explain=explain) if plain := self._plain(query):
+    def _execute(self, text: str, read: Statement) -> Answer:
+        match read:
+            case Select(query=query, explain=explain, text=text) if plain := self._plain(query):
                 return plain.explained(text, query) if explain else plain.answer(text, query)
-            case Select(query=query, explain=True):
+            case Select(query=query, explain=True, text=text):
                 return self._explained(text, self._asked(query), self._rows)
-            case Select(query=query):
+            case Select(query=query, text=text):
                 return self._select(text, self._asked(query))
             case Assign() as assign:
                 self._settings = self.settings.changed(assign, teach=self.teach)

@@ -118,7 +118,7 @@ def test_wrong_argument_is_a_typed_error(
 def test_failed_statement_is_a_typed_error_that_says_where() -> None:
     db = dpdb.connect(str(PEOPLE), epsilon=1, queries=1)
     statement = "SELECT AVG(incme) FROM people"
-    for ask in (db.execute, db.price):
+    for ask in (db.execute, db.explain, db.quote):
         with pytest.raises(dpdb.UnknownName, match="no column incme") as caught:
             ask(statement)
         assert (caught.value.place.line, caught.value.place.column) == (1, 12)  # type: ignore[union-attr]
@@ -128,7 +128,7 @@ def test_failed_statement_is_a_typed_error_that_says_where() -> None:
     with pytest.raises(dpdb.BudgetExceeded):
         db.execute("SELECT COUNT(age) FROM people")
     with pytest.raises(dpdb.Unsupported, match="only a SELECT has a price"):
-        db.price("SHOW BUDGET")
+        db.explain("SHOW BUDGET")
 
 
 def test_failure_inside_says_nothing_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_failure_inside_says_nothing_of_a_row(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(db, "_explained", fail)
     with pytest.raises(dpdb.InternalError) as caught:
-        db.price("SELECT COUNT(*) FROM ce")
+        db.explain("SELECT COUNT(*) FROM ce")
     assert "a cell" not in str(caught.value)
 
 
@@ -164,12 +164,12 @@ QUERIES = (
 def test_price_is_what_execute_takes(composition: str) -> None:
     db = dpdb.connect(PEOPLE, epsilon=2, delta=1e-6, queries=20, composition=composition)
     for query in QUERIES:
-        price, before = db.price(query), db.balance
+        price, before = db.explain(query).cost, db.balance
         answer = db.execute(query)
         assert answer.cost == price
         assert db.balance.epsilon_left == before.epsilon_left - price.epsilon
         assert db.balance.queries_left == before.queries_left - price.queries
-    assert db.price(QUERIES[0]).queries == 0
+    assert db.explain(QUERIES[0]).cost.queries == 0
 
 
 def test_answers_are_those_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,10 +197,10 @@ def test_threads_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     db = dpdb.connect(PEOPLE)
     inside, answer, execute = [], Event(), db._execute
 
-    def noted(text: str) -> dpdb.Answer:
+    def noted(text: str, read: Any) -> dpdb.Answer:
         inside.append(text)
         assert answer.wait(60)
-        return execute(text)
+        return execute(text, read)
 
     monkeypatch.setattr(db, "_execute", noted)
     answers: list[dpdb.Answer] = []
@@ -266,6 +266,6 @@ def test_the_price_of_a_repeat_is_nothing_where_the_number_of_rows_is_public(
         'b = { type = "integer", bounds = [0, 9], nullable = false }\n'
     )
     own = dpdb.connect(tmp_path / "t.toml")
-    assert own.price(text) == own.execute(text).cost != FREE
-    assert own.price(text) == own.execute(f"EXPLAIN {text}").cost == FREE
+    assert own.explain(text).cost == own.execute(text).cost != FREE
+    assert own.explain(text).cost == own.execute(f"EXPLAIN {text}").cost == FREE
     assert own.execute(text).repeat

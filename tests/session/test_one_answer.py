@@ -276,12 +276,14 @@ def test_refusals_and_plans_tell_nobody_what_others_have_bought(shop: Path) -> N
 def test_fresh_noise_of_others_changes_no_price(shop: Path) -> None:
     """What one was told is refined, though another series of the same has a finer level."""
     asked(shop, "alice", 3, COUNT)
-    prices = [session(shop, "alice").price(query(f"epsilon = {e}", COUNT)) for e in (2, 4, 6)]
+    prices = [
+        session(shop, "alice").explain(query(f"epsilon = {e}", COUNT)).cost for e in (2, 4, 6)
+    ]
     others = session(shop, "bob")
     others.execute("SET repeats = 'fresh'")
     ask(others, "epsilon = 5", COUNT)
     assert prices == [
-        session(shop, "alice").price(query(f"epsilon = {e}", COUNT)) for e in (2, 4, 6)
+        session(shop, "alice").explain(query(f"epsilon = {e}", COUNT)).cost for e in (2, 4, 6)
     ]
     assert asked(shop, "alice", 6, COUNT).cost.epsilon == 3
     assert (spent(shop), own(shop, "alice"), own(shop, "bob")) == (11, 6, 5)
@@ -480,7 +482,7 @@ def test_steps_towards_an_error_that_stopped_go_on(
     stopped_in_the_fourth_step(shop, full, monkeypatch)
     assert spent(shop) == Fraction(1, 16)
     own_session = session(shop, "alice")
-    assert own_session.price(full).epsilon == 1 - Fraction(1, 32)
+    assert own_session.explain(full).cost.epsilon == 1 - Fraction(1, 32)
     told = own_session.execute(full)
     # 150 rows are known to 2 % with no ε up to 1.
     assert (told.repeat, told.cost.epsilon, told.cost.queries) == (False, 1 - Fraction(1, 32), 0)

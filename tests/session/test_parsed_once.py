@@ -28,15 +28,15 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_text_is_parsed_once_to_be_priced_and_executed(parsed: list[str]) -> None:
     opened = Session(policy_for(PEOPLE))
-    assert opened.price(COUNT) == opened.execute(COUNT).cost
+    assert opened.explain(COUNT).cost == opened.execute(COUNT).cost
     assert parsed == [COUNT]
 
 
 def test_what_a_text_costs_follows_from_the_settings_of_the_moment(parsed: list[str]) -> None:
     opened = Session(policy_for(PEOPLE))
-    before = opened.price(COUNT).epsilon
+    before = opened.explain(COUNT).cost.epsilon
     opened.execute("SET epsilon = 0.5")
-    assert before != opened.price(COUNT).epsilon
+    assert before != opened.explain(COUNT).cost.epsilon
     assert parsed.count(COUNT) == 1
 
 
@@ -44,13 +44,13 @@ def test_what_is_refused_is_refused_again_in_its_own_place(parsed: list[str]) ->
     opened, wrong = Session(policy_for(PEOPLE)), "SELECT SUM(nobody) FROM people"
     for _ in range(2):
         with pytest.raises(UnknownName):
-            opened.price(wrong)
+            opened.explain(wrong)
     assert parsed == [wrong, wrong]
 
 
 def test_few_texts_are_kept(parsed: list[str]) -> None:
     opened = Session(policy_for(PEOPLE))
     for number in range(STATEMENTS + 1):
-        opened.price(f"{COUNT} WHERE age > {number}")
-    opened.price(f"{COUNT} WHERE age > 0")
+        opened.explain(f"{COUNT} WHERE age > {number}")
+    opened.explain(f"{COUNT} WHERE age > 0")
     assert len(parsed) == STATEMENTS + 2

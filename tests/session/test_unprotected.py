@@ -72,7 +72,7 @@ def test_noise_of_local_sensitivity_is_explained_as_such(make: Make) -> None:
     assert "clamped" not in shown
     assert "would cost ε 0.25" in shown
     spent = session.execute("SELECT SUM(age), COUNT(*) FROM t").cost
-    assert spent == explained.cost == session.price("SELECT SUM(age), COUNT(*) FROM t")
+    assert spent == explained.cost == session.explain("SELECT SUM(age), COUNT(*) FROM t").cost
 
 
 def test_what_was_answered_before_is_still_said_to_be(make: Make) -> None:

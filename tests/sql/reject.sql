@@ -323,7 +323,7 @@ SELECT COUNT(*) FROM people FETCH FIRST 3 PERCENT ROWS ONLY;
 SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES;
 -- TypeMismatch a whole number
 SELECT COUNT(*) FROM people FETCH FIRST 1.5 ROWS ONLY;
--- Unsupported
+-- TypeMismatch 1:35 the statement takes 1 value, 0 are given
 SELECT COUNT(*) FROM people LIMIT ?;
 --- Clauses of other systems
 -- Unsupported leave it out

@@ -99,7 +99,7 @@ class World:
         """A later session of the same analyst is answered as this one is, for nothing."""
         later = self.opened(own._ledger.asker)
         with suppress(DpdbError):  # what was refused is refused again, or affordable now
-            if own.price(text) == FREE and "(SELECT" not in text:
+            if own.explain(text).cost == FREE and "(SELECT" not in text:
                 now, again = own.execute(text), later.execute(text)
                 assert (again.cost, again.rows) == (FREE, now.rows), text
                 self.outcomes["asked later"] += 1
@@ -146,7 +146,7 @@ class World:
             explained = own.execute(f"EXPLAIN {text}")
         except DpdbError:
             return FREE
-        assert own.price(text) == explained.cost
+        assert own.explain(text).cost == explained.cost
         assert own.balance == before
         nothing = explained.cost == FREE
         assert ("would cost nothing" in footer(explained)) == nothing, text

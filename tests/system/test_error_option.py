@@ -129,7 +129,7 @@ def test_a_price_that_hangs_on_the_number_of_rows() -> None:
     """An average over n public rows: the prompt asks for n then, to tell the price."""
     query = asking("error = 0.5", "AVG(k), SUM(k) FROM t")
     session = opened(relation=REPLACE)
-    assert session.price(query) == session.execute(query).cost
+    assert session.explain(query).cost == session.execute(query).cost
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_keys_of_an_answer_that_is_read_further_are_found_under_each_composition
 ) -> None:
     policy = table(tmp_path, LARGER)
     session = still(replace(policy, budget=replace(policy.budget, composition=composition)))
-    price = session.price(text)
+    price = session.explain(text).cost
     answer = session.execute(text)
     assert [row[0] for row in answer.rows] == shown
     assert answer.cost == price

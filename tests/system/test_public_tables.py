@@ -127,7 +127,7 @@ def test_answers_are_exact_and_cost_nothing(session: Session, text: str) -> None
     assert answer.private
     assert not answer.releases
     assert all(column.accuracy is None for column in answer.cells)
-    price = session.price(text)
+    price = session.explain(text).cost
     assert (answer.cost, price.epsilon, price.queries) == (price, 0, 0)
     assert (session.balance.epsilon_left, session.balance.queries_left) == (1, 10)
     explained = session.execute(f"EXPLAIN {text}")

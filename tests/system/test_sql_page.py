@@ -80,13 +80,13 @@ STATEMENTS += [
 def test_statement_is_answered(statement: str) -> None:
     people, shop = samples()
     session = people if re.search(r"\bpeople\b", statement) else shop
-    session.price(statement.removeprefix("EXPLAIN "))
+    session.explain(statement.removeprefix("EXPLAIN "))
 
 
 @pytest.mark.parametrize("row", FUNCTIONS, ids=lambda row: row[0])
 def test_function_and_its_aliases_are_answered(row: list[str], t: dpdb.Session) -> None:
     for call in calls(row).values():
-        t.price(f"SELECT COUNT(*) FROM t WHERE {call} IS NOT NULL")
+        t.explain(f"SELECT COUNT(*) FROM t WHERE {call} IS NOT NULL")
 
 
 @pytest.mark.parametrize("row", AGGREGATES, ids=lambda row: row[0])
@@ -104,16 +104,16 @@ def test_aggregate_needs_bounds_and_has_intervals_as_the_page_says(
     unbounded = re.sub(r"\b[xy]\b", "free", call)
     if row[2] == "yes":
         with pytest.raises(dpdb.MissingBounds):
-            t.price(f"SELECT {unbounded} FROM t")
+            t.explain(f"SELECT {unbounded} FROM t")
     elif unbounded != call:
-        t.price(f"SELECT {unbounded} FROM t")
+        t.explain(f"SELECT {unbounded} FROM t")
 
 
 @pytest.mark.parametrize(
     "example", [each for row in table(PAGE, "operator") for each in code(row[1])]
 )
 def test_operator_is_answered(example: str, t: dpdb.Session) -> None:
-    t.price(f"SELECT COUNT(*) FROM t WHERE ({example}) IS NOT NULL")
+    t.explain(f"SELECT COUNT(*) FROM t WHERE ({example}) IS NOT NULL")
 
 
 OWN_OF_SQLGLOT = {
@@ -144,7 +144,7 @@ def test_each_name_that_is_answered_is_listed(t: dpdb.Session) -> None:
     for name in unlisted:
         for call in NAMES.values():
             with pytest.raises(dpdb.StatementError):
-                t.price("SELECT " + re.sub(r"^\w+", name, call) + " FROM t")
+                t.explain("SELECT " + re.sub(r"^\w+", name, call) + " FROM t")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dpdb.session.free_statements import Settings
     from dpdb.session.purchases.shared_levels import Shared
     from dpdb.sql.selects.statements import Statement
+    from dpdb.sql.text.parameters import Parameters
 
 
 PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "±")
@@ -62,8 +63,8 @@ class Asked:
 
 
 def asked_in(
-    texts: Sequence[str],
-    read: Callable[[str], Statement],
+    statements: Sequence[tuple[str, Parameters]],
+    read: Callable[[str, Parameters], Statement],
     settings: Settings,
     balance: Balance,
     *,
@@ -74,9 +75,9 @@ def asked_in(
     What SET sets among them holds for those after it. Raises DpdbError, which names the statement.
     """
     asked = []
-    for text in texts:
+    for text, parameters in statements:
         try:
-            match read(text):
+            match read(text, parameters):
                 case Assign() as assign:
                     settings = settings.changed(assign, teach=teach)
                 case Select(query=query, explain=False) if not (

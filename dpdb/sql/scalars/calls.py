@@ -103,8 +103,11 @@ def _other_call(name: str, arguments: list[Expr], where: Place | None) -> Expr |
         case "CONCAT", _:
             empty = Literal("", Kind.TEXT)
             texts = types.joined(arguments, where)
-            known = tuple(Call("coalesce", (text, empty), Kind.TEXT) for text in texts)
-            return Call("concat", known, Kind.TEXT)
+            known = tuple(
+                text if _is_set(text) else Call("coalesce", (text, empty), Kind.TEXT)
+                for text in texts
+            )
+            return Call("concat", known, Kind.TEXT) if known[1:] else known[0]
         case "LAST_DAY", [date]:
             return last_day(date, where)
         case "UNIX_SECONDS", [moment]:

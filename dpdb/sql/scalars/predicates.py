@@ -58,7 +58,7 @@ class PredicateBinder(ABC):
     def compared(self, operator: str, left: exp.Expr, right: exp.Expr, depth: int) -> Expr:
         """A comparison of two sides of one kind."""
         sides = [self.expression(side, depth + 1) for side in (left, right)]
-        (first, second), _ = types.unify(sides, self.place(left))
+        first, second = types.comparable(sides, self.place(left))
         return compare(operator, first, second)
 
     def predicate(self, node: exp.Expr, depth: int) -> Expr:
@@ -114,7 +114,7 @@ class PredicateBinder(ABC):
                 f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)
             )
         parts = [self.expression(part, depth + 1) for part in (node.this, *items)]
-        (operand, *values), _ = types.unify(parts, self.place(node))
+        operand, *values = types.comparable(parts, self.place(node))
         if not all(isinstance(value, Literal) for value in values):
             return logic("or", [compare("=", operand, value) for value in values])
         constants = {v.value for v in values if isinstance(v, Literal) and v.value is not None}

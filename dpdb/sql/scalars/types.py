@@ -82,8 +82,8 @@ def day(expression: Expr, place: Place | None) -> Expr:
     return Cast(moment, Kind.DATE) if moment.kind is Kind.TIMESTAMP else moment
 
 
-def joined(expressions: list[Expr], place: Place | None) -> tuple[Expr, ...]:
-    """The operands of `||` as texts.
+def joined(expressions: list[Expr], place: Place | None) -> list[Expr]:
+    """The operands of `||` as texts, with constants beside each other as one.
 
     One of them has to be a text, as in PostgreSQL. Numbers with decimals are written differently
     by each system, so they are not converted by themselves.
@@ -96,12 +96,20 @@ def joined(expressions: list[Expr], place: Place | None) -> tuple[Expr, ...]:
             hint="CAST(x AS TEXT) makes a text of a number",
             place=place,
         )
-    return tuple(e if e.kind is Kind.TEXT else Cast(e, Kind.TEXT) for e in expressions)
+    texts: list[Expr] = []
+    for e in expressions:
+        match texts[-1:], e:
+            case [Literal(value=str(before))], Literal(value=str(after), kind=Kind.TEXT):
+                texts[-1] = Literal(before + after, Kind.TEXT)
+            case _:
+                texts.append(e if e.kind is Kind.TEXT else Cast(e, Kind.TEXT))
+    return texts
 
 
-def concatenation(expressions: list[Expr], place: Place | None) -> Call:
+def concatenation(expressions: list[Expr], place: Place | None) -> Expr:
     """The operands of `||` joined."""
-    return Call("concat", joined(expressions, place), Kind.TEXT)
+    texts = joined(expressions, place)
+    return Call("concat", tuple(texts), Kind.TEXT) if texts[1:] else texts[0]
 
 
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
@@ -126,6 +134,17 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
         raise TypeMismatch(f"{names} do not mix", hint=hint, place=place)
     common = kinds.pop()
     return [of_kind(e, common, place) for e in expressions], common
+
+
+def comparable(expressions: list[Expr], place: Place | None) -> list[Expr]:
+    """The expressions at one type, to be compared: the constants 30 and 30.0 are the same."""
+    unified, _ = unify(expressions, place)
+    return [
+        Literal(int(e.value), Kind.INTEGER)
+        if isinstance(e, Literal) and isinstance(e.value, Fraction) and e.value.denominator == 1
+        else e
+        for e in unified
+    ]
 
 
 def _truths(expressions: list[Expr]) -> list[Expr]:
@@ -177,7 +196,7 @@ def timestamp_literal(text: str, place: Place | None) -> Literal:
 
 def alike(sides: list[Expr], place: Place | None) -> Expr:
     """Whether two values are the same, or both NULL; it is never NULL."""
-    (first, second), _ = unify(sides, place)
+    first, second = comparable(sides, place)
     false = Literal(False, Kind.BOOLEAN)
     equal = Call("coalesce", (compare("=", first, second), false), Kind.BOOLEAN)
     return logic("or", [equal, logic("and", [IsNull(first), IsNull(second)])])

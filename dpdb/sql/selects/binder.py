@@ -43,6 +43,7 @@ from dpdb.sql.selects.table_queries import groups_units, table_query, unit_view
 from dpdb.sql.syntax.options import WrittenOption
 from dpdb.sql.syntax.trees import only, place
 from dpdb.sql.text.dialect import select_tree
+from dpdb.sql.text.placeholders import Placeholders
 from dpdb.sql.text.tokens import column_names, labels_of
 
 
@@ -54,10 +55,17 @@ def bind(
     terms: tuple[WrittenOption, ...] = (),
     *,
     facts: Facts = NO_FACTS,
+    placeholders: Placeholders | None = None,
 ) -> Query:
-    """The query that these tokens of `text`, a single SELECT, ask of the policy's tables."""
-    binder = Binder(text, policy, tokens, facts, rows=True)
-    return binder.query(select_tree(tokens, text), options, terms)
+    """The query that these tokens of `text`, a single SELECT, ask of the policy's tables.
+
+    The tokens are those of `placeholders` for the parser, where the statement has any.
+    """
+    tree = select_tree(tokens, text)
+    if placeholders is not None:
+        placeholders.placed(tree)
+        tokens = placeholders.labelled(tokens)
+    return Binder(text, policy, tokens, facts, rows=True).query(tree, options, terms)
 
 
 @dataclass

@@ -21,6 +21,8 @@ from dpdb.sql.syntax.option_names import SETTINGS, TEACHING
 from dpdb.sql.syntax.options import WrittenOption, read_options
 from dpdb.sql.syntax.trees import place_at
 from dpdb.sql.text.dialect import select_tree
+from dpdb.sql.text.parameters import Values
+from dpdb.sql.text.placeholders import Placeholders
 from dpdb.sql.text.splitting import BEGINNINGS
 from dpdb.sql.text.tokens import read_tokens
 
@@ -31,6 +33,8 @@ class Select:
 
     query: Query
     explain: bool = False
+    text: str = ""
+    """The statement with its parameters' values, as answers and ledgers show it."""
 
 
 class Show(StrEnum):
@@ -64,14 +68,20 @@ Listed = Show | Describe
 Statement = Select | Listed | Assign
 
 
-def statement(text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
-    """The statement that `text` writes, without its `;`."""
-    words = _Words(text, read_tokens(text))
+def statement(text: str, policy: Policy, facts: Facts = NO_FACTS, values: Values = ()) -> Statement:
+    """The statement that `text` writes, without its `;`, with the values of its parameters."""
+    tokens = read_tokens(text)
+    placeholders = Placeholders(text, tokens, values)
+    words = _Words(text, placeholders.parsed, placeholders)
     match words.leading:
         case ["EXPLAIN", *_]:
-            return Select(_select(text, policy, facts, words, skip=1), explain=True)
+            query = _select(policy, facts, words, skip=1)
+            return Select(query, explain=True, text=placeholders.text)
         case ["SELECT" | "WITH", *_]:
-            return Select(_select(text, policy, facts, words, skip=0))
+            query = _select(policy, facts, words, skip=0)
+            return Select(query, text=placeholders.text)
+        case _ if placeholders:
+            raise Unsupported("only a SELECT takes values", place=placeholders.place)
         case ["SHOW", ("BUDGET" | "HISTORY" | "TABLES" | "ALL") as listed]:
             return Show(listed)
         case ["SHOW", *_]:
@@ -120,6 +130,7 @@ class _Words:
 
     text: str
     tokens: list[Token]
+    placeholders: Placeholders | None = None
 
     @property
     def leading(self) -> list[str]:
@@ -156,10 +167,12 @@ def reads_a_table(text: str) -> bool:
     return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
 
 
-def _select(text: str, policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
+def _select(policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
     """The query after `skip` tokens."""
     tokens, options, terms = _without_options(words, skip)
-    query = bind(tokens, text, policy, options, terms, facts=facts)
+    query = bind(
+        tokens, words.text, policy, options, terms, facts=facts, placeholders=words.placeholders
+    )
     check_time(query, words.place(skip))
     return query
 

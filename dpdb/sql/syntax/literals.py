@@ -46,11 +46,11 @@ def around_their_calls(tokens: list[Token]) -> list[Token]:
         if (named or clamped) and starts and (start := starts[-1]) is not None:
             starts[-1] = None
             name = result[start]
-            result[start:start] = [_like(name, TokenType.VAR, _CALL), _like(name, *_OPENING)]
-            result.append(_like(token, TokenType.R_PAREN, ")"))
+            result[start:start] = [like(name, TokenType.VAR, _CALL), like(name, *_OPENING)]
+            result.append(like(token, TokenType.R_PAREN, ")"))
             if clamped:
-                result.append(_like(token, TokenType.COMMA, ","))
-                result.append(_like(token, TokenType.VAR, CLAMPED))
+                result.append(like(token, TokenType.COMMA, ","))
+                result.append(like(token, TokenType.VAR, CLAMPED))
                 continue
         if token.token_type is TokenType.L_PAREN:
             is_call = bool(result) and result[-1].token_type is TokenType.VAR
@@ -58,7 +58,7 @@ def around_their_calls(tokens: list[Token]) -> list[Token]:
         elif token.token_type is TokenType.R_PAREN and starts:
             starts.pop()
         behind = bool(result) and result[-1].text == CLAMPED
-        result.append(_like(token, TokenType.FARROW, "=>") if behind else token)
+        result.append(like(token, TokenType.FARROW, "=>") if behind else token)
     return result
 
 
@@ -79,10 +79,10 @@ def _with_formats(tokens: list[Token]) -> list[Token]:
         if words[:5] == ["WITH", "REPORT", "(", "FORMAT", "="] and words[6:] == [")"]:
             first, given = tokens[index], tokens[index + 5]
             result += [
-                _like(first, TokenType.COMMA, ","),
-                _like(first, TokenType.VAR, "report_format"),
-                _like(first, TokenType.FARROW, "=>"),
-                _like(given, TokenType.STRING, given.text),
+                like(first, TokenType.COMMA, ","),
+                like(first, TokenType.VAR, "report_format"),
+                like(first, TokenType.FARROW, "=>"),
+                like(given, TokenType.STRING, given.text),
             ]
             index += 7
         else:
@@ -106,7 +106,7 @@ def _is_clamped(tokens: list[Token], index: int) -> bool:
     return between and tokens[index - 1].token_type in _ENDS
 
 
-def _like(token: Token, kind: TokenType, text: str) -> Token:
+def like(token: Token, kind: TokenType, text: str) -> Token:
     """A token of another kind at the place of this one."""
     return Token(kind, text, token.line, token.col, token.start, token.end, [])
 

@@ -19,6 +19,7 @@ from dpdb.plan.relations.privacy_ids import unit_columns
 from dpdb.plan.relations.relations import Joined, Source
 from dpdb.policy.budget import valid_delta, valid_epsilon
 from dpdb.policy.catalog import Table, changed
+from dpdb.policy.numbers import Number, as_written
 from dpdb.records import dataclass
 from dpdb.sql.syntax import option_names
 from dpdb.sql.syntax.literals import number
@@ -257,6 +258,19 @@ def _index(item: WrittenOption) -> tuple[Fraction, ...]:
     if not all(_TINY <= value <= 1 / _TINY for value in index):
         raise InvalidOption("an index must be between 1e-12 and 1e12", place=item.place)
     return index
+
+
+def with_share(options: Options, epsilon: Number | None, delta: Number | None) -> Options:
+    """The options of a query with the ε and δ that a program asks for besides its text."""
+    for name, value, valid in (("epsilon", epsilon, valid_epsilon), ("delta", delta, valid_delta)):
+        if value is None:
+            continue
+        if getattr(options, name) is not None:
+            raise InvalidOption(f"{name} is given twice")
+        if (exact := as_written(value)) is None:
+            raise InvalidOption(f"{name} is a number")
+        options = replace(options, **{name: valid(exact)})  # type: ignore[arg-type]
+    return _consistent(options)
 
 
 def _consistent(options: Options) -> Options:

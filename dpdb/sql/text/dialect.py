@@ -102,6 +102,7 @@ _STUMBLED = {
     "!": "NOT REGEXP_LIKE(x, 'pattern') is true where a regular expression does not match",
     "/": "FLOOR(x / 10) is a whole number",
     "SELECT": "a statement ends with ;",
+    "?": "? stands for a whole value: for DATE '2020-01-01' it is given a date",
 }
 """Hints for words that the parser stumbles over."""
 

@@ -45,11 +45,7 @@ No file, terminal or policy has one; two halves would be written to a ledger as 
 
 def read_tokens(text: str) -> list[Token]:
     """The tokens of a statement; `TooLarge` if it is over one of the limits."""
-    if len(text) > MAX_LENGTH:
-        raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
-    if half := _HALF.search(text):
-        place = place_at(half.start(), text)
-        raise SyntaxFault("half of a surrogate pair is no character", place=place)
+    check_characters(text)
     try:
         tokens = tokenize(text)
     except TokenError:
@@ -71,6 +67,15 @@ def read_tokens(text: str) -> list[Token]:
     if not _JOINS.isdisjoint(kinds):
         _check_joins(tokens, text)
     return tokens
+
+
+def check_characters(text: str) -> None:
+    """Refuse a statement that is too long, or holds half a character."""
+    if len(text) > MAX_LENGTH:
+        raise TooLarge(f"a statement of {len(text)} characters, {MAX_LENGTH} are allowed")
+    if half := _HALF.search(text):
+        place = place_at(half.start(), text)
+        raise SyntaxFault("half of a surrogate pair is no character", place=place)
 
 
 _OPENING = {TokenType.L_PAREN, TokenType.CASE, TokenType.L_BRACKET, TokenType.L_BRACE}
@@ -198,18 +203,17 @@ def labels(tokens: list[Token]) -> list[str]:
             items.append([])
         else:
             items[-1].append(token)
-    return [_label(item) for item in items]
+    return [written(item) for item in items]
 
 
-def _label(tokens: list[Token]) -> str:
+def written(tokens: list[Token]) -> str:
     """The tokens as text: keywords and functions in upper case, the others as written."""
     text = ""
     for index, token in enumerate(tokens):
         following = tokens[index + 1] if index + 1 < len(tokens) else None
-        written = _spelling(token, following)
         if index and _spaced(tokens, index):
             text += " "
-        text += written
+        text += _spelling(token, following)
     return text
 
 

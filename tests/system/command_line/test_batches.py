@@ -166,10 +166,10 @@ def test_explain_tells_price_and_noise_as_planned(opened: Open) -> None:
     session = opened(seed=2)
     texts = [f"SELECT COUNT(*) FROM t WHERE x < {number}" for number in (3, 5, 7)]
     for text in texts:
-        assert session.price(text).epsilon == 1
+        assert session.explain(text).cost.epsilon == 1
     session.plan(texts)
     for text, cost in zip(texts, (3, 0, 0), strict=True):
-        explained, price = session.execute(f"EXPLAIN {text}"), session.price(text)
+        explained, price = session.execute(f"EXPLAIN {text}"), session.explain(text).cost
         answer = session.execute(text)
         assert explained.cost == price == answer.cost == Price(Fraction(cost), queries=cost)
         assert [r.margin for r in explained.releases] == [r.margin for r in answer.releases]
@@ -229,7 +229,7 @@ def test_statements_alone_are_rehearsed_one_after_the_other(opened: Open) -> Non
 def test_a_plan_that_was_not_carried_out_holds_no_longer(opened: Open) -> None:
     session = opened(seed=2)
     session.plan(BATCH[:3])
-    assert session.price(BATCH[0]).epsilon == 3
+    assert session.explain(BATCH[0]).cost.epsilon == 3
     assert [row[4] for row in session.plan(BATCH[:1]).rows] == [1]
     assert session.execute(BATCH[0]).cost.epsilon == 1
 
