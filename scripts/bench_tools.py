@@ -1,15 +1,19 @@
-"""Tools that the sections of the benchmark share: data, sessions, timing and tables."""
+"""Tools that the sections of the benchmark share: data, sessions, processes, timing and tables."""
 
 from __future__ import annotations
 
 import math
+import pickle
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 from unittest import mock
 
 import duckdb
@@ -91,22 +95,64 @@ def session(policy: Policy, epsilon: str = "0.1") -> Session:
     return opened
 
 
-def take_turns(contestants: Mapping[str, Act], rounds: int) -> dict[str, list[float]]:
-    """The seconds that each contestant took in every round, after one round to warm up."""
+class Process(NamedTuple):
+    """A process: the seconds of its work and of all of it, and the MiB at its peak."""
+
+    work: float
+    whole: float
+    peak: float
+
+
+_PROGRAM = """
+import pickle, sys, time
+from pathlib import Path
+{imports}
+given = pickle.loads(Path(sys.argv[1]).read_bytes())
+started = time.perf_counter()
+{work}
+taken = time.perf_counter() - started
+lines = Path("/proc/self/status").read_text().splitlines()
+print()
+print(taken, next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+"""
+
+
+def fresh(
+    programs: Mapping[str, tuple[str, str]], given: object, directory: Path, rounds: int
+) -> dict[str, Process]:
+    """The medians of fresh processes in turns, each of imports and work on what is `given`.
+
+    Linux is asked for the peak since exec, as a child would inherit its parent's in ru_maxrss.
+    """
+    argument = directory / "given.pickle"
+    argument.write_bytes(pickle.dumps(given))
+    found: dict[str, list[Process]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, (imports, work) in programs.items():
+            program = _PROGRAM.format(imports=imports, work=work)
+            started = time.perf_counter()
+            ended = subprocess.run(
+                [sys.executable, "-c", program, str(argument)],
+                check=True, capture_output=True, text=True,
+            )  # fmt: skip
+            whole = time.perf_counter() - started
+            work_seconds, peak = ended.stdout.splitlines()[-1].split()
+            found[name].append(Process(float(work_seconds), whole, int(peak) / 1024))
+    return {
+        name: Process(*map(statistics.median, zip(*each, strict=True)))
+        for name, each in found.items()
+    }
+
+
+def medians(contestants: Mapping[str, Act], rounds: int) -> dict[str, float]:
+    """The median of the seconds that each contestant took, in turns, after one round to warm up."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, act in contestants.items():
             started = time.perf_counter()
             act()
-            taken = time.perf_counter() - started
             if number:
-                times[name].append(taken)
-    return times
-
-
-def medians(contestants: Mapping[str, Act], rounds: int) -> dict[str, float]:
-    """The median of the seconds that each contestant took."""
-    times = take_turns(contestants, rounds)
+                times[name].append(time.perf_counter() - started)
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
