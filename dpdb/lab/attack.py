@@ -1,31 +1,59 @@
 """An attack: a guess at a secret, made with nothing but SQL.
 
-An attack's file holds one class. Its `scenario` invents the data and keeps the truth for scoring;
-its `run` gets a database to ask and nothing else. The file may import this module,
-`dpdb.lab.database`, `dpdb.lab.scenario`, `dpdb.lab.controls`, `dpdb.lab.mistakes`,
-`dpdb.lab.chances` and `dpdb.lab.least_squares`, but nothing of dpdb below the session; a test
-checks that.
+An attack is a class. Its `scenario` invents the data and keeps the truth for scoring; its `run`
+gets a database to ask and nothing else. Its file may import this module, `dpdb.lab.database`,
+`dpdb.lab.scenario`, `dpdb.lab.foils` and what is in `dpdb.lab.attacks`, but nothing of dpdb below
+the session; a test checks that.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from dpdb.answers.answer import Answer
 from dpdb.errors import UsageError
-from dpdb.lab.database import Database
-from dpdb.lab.defences import Defence, Protected, Unprotected
+from dpdb.lab.database import Database, Defence, Protected, Unprotected
 from dpdb.lab.scenario import DataFile, Scenario
-from dpdb.lab.transcript import Guess
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
 
     from dpdb.lab.plots.figures import Figure
-    from dpdb.lab.transcript import Showing
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The attacker's guess, and how it follows from the answers."""
+
+    value: object
+    because: str
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A statement and its answer, or the reason of its refusal."""
+
+    sql: str
+    answer: Answer | None
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class Showing:
+    """One run of an attack against one defence, with the truth beside the guess."""
+
+    defence: Defence
+    exchanges: tuple[Exchange, ...]
+    guess: Guess
+    truth: object
+    hits: int
+    tries: int
+
 
 PROTECTED_AT = (0.1, 1.0, 5.0)
 """The ε at which an attack is tried, unless others are given."""
@@ -86,8 +114,8 @@ class Attack(ABC):
 
     @property
     def name(self) -> str:
-        """The name on the command line: the name of its file, with hyphens."""
-        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+        """The name on the command line: that of the class, in lower case with hyphens."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
 
     @abstractmethod
     def scenario(self, rng: np.random.Generator) -> Scenario:

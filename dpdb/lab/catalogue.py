@@ -1,4 +1,4 @@
-"""The catalogue of attacks: each file in `attacks` is one."""
+"""The catalogue of attacks: the classes in `attacks`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def catalogue() -> dict[str, Attack]:
             for member in members
             if inspect.isclass(member)
             and issubclass(member, Attack)
+            and not inspect.isabstract(member)
             and member.__module__.endswith(f".{module.name}")
         ]
     return {attack.name: attack for attack in sorted(every, key=lambda a: (a.place, a.name))}

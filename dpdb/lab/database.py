@@ -1,11 +1,25 @@
-"""A database as an attacker sees it: SQL goes in, and an answer comes out."""
+"""Databases as an attacker sees them, and the defences that open them: none, and dpdb."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dpdb.answers.answer import Answer
+from dpdb.answers.record import Cell, Detail, ReleaseReport
+from dpdb.lab.scenario import Scenario
+from dpdb.privacy.noise.protocols import Noise
+from dpdb.privacy.noise.sources import seeded
+from dpdb.records import dataclass
+
 if TYPE_CHECKING:
-    from dpdb.answers.answer import Answer
+    from dpdb.policy.catalog import Policy
+    from dpdb.session.session import Session
 
 
 class Refused(Exception):
@@ -24,3 +38,136 @@ def number(answer: Answer, row: int = 0, column: int = 0) -> float:
     """A cell of an answer as a number; NULL is 0."""
     cell = answer.rows[row][column]
     return float(cell) if isinstance(cell, int | float) else 0.0
+
+
+@dataclass(frozen=True)
+class AlteredDatabase:
+    """Answers as `database` does, with every number changed by `change`."""
+
+    database: Database
+    change: Callable[[float], float]
+    releases: tuple[ReleaseReport, ...] = ()
+    """The reports of noise that the answers carry."""
+
+    def execute(self, text: str) -> Answer:
+        """Answer one statement; only answers to queries are changed."""
+        answer = self.database.execute(text)
+        if not answer.query:
+            return answer
+        cells = tuple(
+            replace(column, cells=tuple(map(self._cell, column.cells))) for column in answer.cells
+        )
+        return replace(answer, cells=cells, release_detail=Detail.of(self.releases))
+
+    def _cell(self, cell: Cell) -> Cell:
+        if isinstance(cell, int | float) and not isinstance(cell, bool):
+            return self.change(cell)
+        return cell
+
+
+MANY = 10**6
+"""A query limit that no attack reaches."""
+
+
+class Side(StrEnum):
+    """The kind of a defence, for the colours and headings of reports."""
+
+    OFF = "off"
+    FOIL = "foil"
+    PRIVATE = "private"
+
+
+class Defence(ABC):
+    """A way to answer questions about a scenario's rows."""
+
+    @property
+    def side(self) -> Side:
+        """Its kind: no protection, another defence, or privacy."""
+        return Side.FOIL
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Its name in tables and charts."""
+
+    @property
+    def note(self) -> str:
+        """Its effect, in a sentence; empty where the label is enough."""
+        return ""
+
+    @property
+    def epsilon(self) -> float | None:
+        """The ε that it claims; None if it claims none."""
+        return None
+
+    @abstractmethod
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        """A new database with the scenario's rows, which are written to `directory`."""
+
+
+@dataclass(frozen=True)
+class Unprotected(Defence):
+    """Exact answers, as from any database."""
+
+    @property
+    def side(self) -> Side:
+        return Side.OFF
+
+    @property
+    def label(self) -> str:
+        return "no protection"
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
+        return unprotected(scenario, directory)
+
+
+@dataclass(frozen=True)
+class Protected(Defence):
+    """dpdb with differential privacy: a budget of ε for `queries` queries."""
+
+    budget: float
+    queries: int
+
+    @property
+    def side(self) -> Side:
+        return Side.PRIVATE
+
+    @property
+    def label(self) -> str:
+        return f"ε = {self.budget:g}"
+
+    @property
+    def epsilon(self) -> float:
+        return self.budget
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
+        policy = scenario.policy(directory, exactly(self.budget), self.queries)
+        return session_of(policy, seeded(seed))
+
+
+def session_of(policy: Policy, noise: Noise | None, *, teach: bool = False) -> Session:
+    """A session on the policy.
+
+    Imported late: a student's process knows defences, opens no session, and starts sooner without.
+    """
+    from dpdb.session.session import Session  # noqa: PLC0415
+
+    return Session(policy, noise=noise, teach=teach)
+
+
+def unprotected(scenario: Scenario, directory: Path) -> Session:
+    """A session that answers exactly, with no limit on ε or queries."""
+    policy = scenario.policy(directory, Fraction(1), MANY)
+    return with_settings(session_of(policy, None, teach=True), ("SET dp = 'off'",))
+
+
+def with_settings(session: Session, settings: tuple[str, ...]) -> Session:
+    """The session after it has executed the statements `settings`."""
+    for setting in settings:
+        session.execute(setting)
+    return session
+
+
+def exactly(epsilon: float) -> Fraction:
+    """The decimal number that a double is written as: 0.1 gives exactly a tenth."""
+    return Fraction(repr(epsilon))

@@ -115,7 +115,7 @@ class DataFile:
     @classmethod
     def read(cls, path: Path) -> DataFile:
         """The file, declared by the policy beside it, or by its header alone."""
-        from dpdb.lab.files.text_rows import text_rows  # noqa: PLC0415 (numpy)
+        from dpdb.lab.studies.cells import text_rows  # noqa: PLC0415 (numpy)
 
         table = policy_for(path).tables[0]
         return cls(table, tuple(text_rows(table)))

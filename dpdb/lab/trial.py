@@ -7,23 +7,68 @@ can be asked for in any case.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import numpy.typing as npt
 
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError
-from dpdb.lab.attack import Attack, Scales, Scenes
-from dpdb.lab.binomial import interval
-from dpdb.lab.database import Database, Refused
-from dpdb.lab.defences import Defence
-from dpdb.lab.transcript import Exchange, Showing
+from dpdb.lab.attack import Attack, Exchange, Scales, Scenes, Showing
+from dpdb.lab.database import Database, Defence, Protected, Refused, Unprotected, number
+from dpdb.lab.scenario import Scenario
 from dpdb.records import dataclass
+
+
+def interval(hits: int, tries: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The two-sided interval of Clopper and Pearson [CP34].
+
+    At each end's rate, a number of hits at least as extreme as `hits` has the probability
+    (1 - confidence) / 2.
+    """
+    tail = (1 - confidence) / 2
+    low = 0.0 if hits == 0 else _solve(lambda p: at_least(hits, tries, p) < tail)
+    high = 1.0 if hits == tries else _solve(lambda p: 1 - at_least(hits + 1, tries, p) > tail)
+    return low, high
+
+
+def at_least(hits: int, tries: int, rate: float) -> float:
+    """The probability of `hits` or more successes in `tries` at `rate`."""
+    if hits <= 0 or rate >= 1:
+        return 1.0
+    if rate <= 0:
+        return 0.0
+    numbers = np.arange(hits, tries + 1)
+    logs = _log_choose(tries)[hits:] + numbers * math.log(rate)
+    logs += (tries - numbers) * math.log1p(-rate)
+    return min(float(np.exp(logs).sum()), 1.0)
+
+
+@lru_cache(maxsize=4)
+def _log_choose(tries: int) -> npt.NDArray[np.float64]:
+    """log C(tries, k) for every k."""
+    logs = np.array([math.lgamma(k + 1) for k in range(tries + 1)])
+    return np.asarray(logs[-1] - logs - logs[::-1])
+
+
+def _solve(below: Callable[[float], bool]) -> float:
+    """The rate at which `below` turns from true to false."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if below(middle):
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
 
 Progress = Callable[[Attack, Defence], None]
 
@@ -179,3 +224,62 @@ def run_once(game: Game, directory: Path, seed: int, trial: int) -> Showing:
 def _generator(seed: int, trial: int, *purpose: str) -> np.random.Generator:
     """A generator of random numbers for one purpose; the same arguments give the same numbers."""
     return np.random.default_rng([seed, trial, *(zlib.crc32(word.encode()) for word in purpose)])
+
+
+EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One ε."""
+
+    epsilon: float
+    rate: float
+    """The success rate of the attack."""
+    ceiling: float | None
+    """The highest rate that ε allows."""
+    error: float | None
+    """By what part of it the honest answer, bought with all of ε, can be off (95 %)."""
+
+
+def curve(attack: Attack, showings: Sequence[Showing], seed: int) -> tuple[Point, ...]:
+    """A point for each of `EPSILONS`; none where rates can only be counted run by run.
+
+    All noise of dpdb that the lab's attacks meet has a scale in inverse proportion to ε, so one
+    private run tells the scales at every ε.
+    """
+    private = [showing for showing in showings if type(showing.defence) is Protected]
+    if not private:
+        return ()
+    shown, known = private[0].defence.epsilon, scales(private[0])
+    assert shown is not None
+    rates = []
+    for epsilon in EPSILONS:
+        noise = [scale * shown / epsilon for scale in known]
+        rate = known_rate(attack, Protected(epsilon, attack.queries), noise, seed)
+        if rate is None:
+            return ()
+        rates.append(rate.rate)
+    return tuple(
+        Point(epsilon, rate, attack.ceiling(epsilon), error)
+        for epsilon, rate, error in zip(EPSILONS, rates, _errors(attack, seed), strict=True)
+    )
+
+
+def _errors(attack: Attack, seed: int) -> list[float | None]:
+    """The relative error of the attack's honest question at each ε, if it has one."""
+    if not attack.honest:
+        return [None] * len(EPSILONS)
+    scenario = attack.scenario(np.random.default_rng(seed))
+    with TemporaryDirectory(prefix="dpdb-lab-") as folder:
+        truth = number(Unprotected().open(scenario, Path(folder), 0).execute(attack.honest))
+        return [_margin(attack.honest, scenario, epsilon, Path(folder)) / truth
+                for epsilon in EPSILONS]  # fmt: skip
+
+
+def _margin(honest: str, scenario: Scenario, epsilon: float, folder: Path) -> float:
+    """How far the answer can be off, with 95 % probability: EXPLAIN says so."""
+    database = Protected(epsilon, 1).open(scenario, folder, 0)
+    [release] = database.execute(f"EXPLAIN {honest}").releases
+    assert release.margin is not None
+    return release.margin

@@ -16,16 +16,13 @@ import numpy as np
 import pytest
 
 from dpdb.lab.attack import Attack, Scales
-from dpdb.lab.attacks import linkage, reconstruction
-from dpdb.lab.binomial import interval
+from dpdb.lab.attacks import anonymity, many_answers
 from dpdb.lab.catalogue import catalogue
-from dpdb.lab.controls import Sticky
-from dpdb.lab.database import number
-from dpdb.lab.defences import Defence, Protected, Side
-from dpdb.lab.pages.rates import rates
-from dpdb.lab.pages.report import report_of
+from dpdb.lab.database import Defence, Protected, Side, number
+from dpdb.lab.foils import Sticky
+from dpdb.lab.pages.report import rates, report_of
 from dpdb.lab.plots.figures import Lines
-from dpdb.lab.trial import Known, Rate, Trials, known_rate, run_trials, scales
+from dpdb.lab.trial import Known, Rate, Trials, interval, known_rate, run_trials, scales
 from tests.support.planned_once import planned_once
 
 ALPHA = 1e-6
@@ -86,8 +83,8 @@ def test_all_sixteen_are_there_in_order() -> None:
 @pytest.mark.parametrize("name", catalogue())
 def test_attack(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test for each, so that its trials are run once."""
-    monkeypatch.setattr(reconstruction, "QUERIES", QUESTIONS)
-    monkeypatch.setattr(reconstruction.Reconstruction, "queries", QUESTIONS)
+    monkeypatch.setattr(many_answers, "QUERIES", QUESTIONS)
+    monkeypatch.setattr(many_answers.Reconstruction, "queries", QUESTIONS)
     attack = catalogue()[name]
     trials = run_trials(attack, attack.defences(EPSILONS), TRIALS.get(name, USUAL), SEED)
     succeeds_without_its_defence(name, trials)
@@ -228,12 +225,14 @@ def test_a_secret_is_the_same_for_every_defence() -> None:
 
 def test_a_list_of_names_finds_everybody_who_is_alone_in_it() -> None:
     """What the story of the linkage says of its lists."""
-    assert not any(linkage.shared(linkage.area_sex_birth))
-    assert sum(linkage.shared(linkage.KNOWN["area, sex, decade of birth"])) > 190
-    patients = linkage.VOTER_LIST[: linkage.PATIENTS]
-    assert patients[0] is linkage.GOVERNOR
-    blurred = [linkage.coarser((*linkage.area_sex_birth(patient), "")) for patient in patients]
-    assert min(Counter(blurred).values()) == linkage.CROWD
+    assert not any(anonymity.shared(anonymity.area_sex_birth))
+    assert sum(anonymity.shared(anonymity.KNOWN["area, sex, decade of birth"])) > 190
+    patients = anonymity.VOTER_LIST[: anonymity.PATIENTS]
+    assert patients[0] is anonymity.GOVERNOR
+    blurred = [
+        anonymity.coarser_case((*anonymity.area_sex_birth(patient), "")) for patient in patients
+    ]
+    assert min(Counter(blurred).values()) == anonymity.CROWD
 
 
 def test_blurring_leaves_the_linkage_the_commonest_diagnosis() -> None:

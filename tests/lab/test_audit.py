@@ -16,12 +16,19 @@ import pytest
 from dpdb import manual
 from dpdb.errors import StudentFileError, UsageError
 from dpdb.interfaces.commands.lab import main
-from dpdb.lab.audit.bound import CONFIDENCE, FOR_CHOICE, binary_places, epsilon_at_least, sizes
-from dpdb.lab.audit.mistakes import EXERCISES, Exercise
-from dpdb.lab.audit.report import AuditReport, as_text, report
-from dpdb.lab.binomial import at_least
-from dpdb.lab.classroom.student_file import mechanism_of, module_of
-from dpdb.lab.mechanism import Mechanism
+from dpdb.lab.classroom.audit import (
+    CONFIDENCE,
+    FOR_CHOICE,
+    AuditReport,
+    as_text,
+    binary_places,
+    epsilon_at_least,
+    report,
+    sizes,
+)
+from dpdb.lab.classroom.mechanisms import EXERCISES, Exercise, Mechanism
+from dpdb.lab.classroom.player import mechanism_of, module_of
+from dpdb.lab.trial import at_least
 
 RUNS = FOR_CHOICE + 4_000
 EXAMPLE = manual.topic("audit").partition("```python\n")[2].partition("```")[0]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dpdb.lab.binomial import at_least, interval
+from dpdb.lab.trial import at_least, interval
 
 
 def test_nothing_and_everything_have_closed_forms() -> None:

@@ -11,13 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpdb.lab import chances
-from dpdb.lab.attacks import linkage
+from dpdb.lab.attacks import anonymity, chances
+from dpdb.lab.attacks.chances import NoiseDistribution
 from dpdb.lab.catalogue import find
-from dpdb.lab.chances import NoiseDistribution
-from dpdb.lab.curve import EPSILONS, curve
-from dpdb.lab.defences import Protected
-from dpdb.lab.trial import Game, Known, known_rate, run_once, run_trials, scales
+from dpdb.lab.database import Protected
+from dpdb.lab.trial import EPSILONS, Game, Known, curve, known_rate, run_once, run_trials, scales
 
 
 def probability(x: int, scale: float) -> float:
@@ -110,13 +108,13 @@ def test_the_commonest_diagnosis_of_a_crowd() -> None:
     """All diagnoses of the governor's crowd, counted out; the governor is the first of them."""
     attack = find("linkage")
     crowd = sum(
-        (p.sex, p.born.year // 10) == (linkage.GOVERNOR.sex, linkage.GOVERNOR.born.year // 10)
-        for p in linkage.PATIENT_LIST
+        (p.sex, p.born.year // 10) == (anonymity.GOVERNOR.sex, anonymity.GOVERNOR.born.year // 10)
+        for p in anonymity.PATIENT_LIST
     )
-    assert attack.chance(attack.foils[0], ()) == linkage.chance_of_the_commonest(crowd)
+    assert attack.chance(attack.foils[0], ()) == anonymity.chance_of_the_commonest(crowd)
     all_ways = list(itertools.product(range(4), repeat=6))
     right = sum(max(range(4), key=way.count) == way[0] for way in all_ways)
-    assert linkage.chance_of_the_commonest(6) == pytest.approx(right / len(all_ways))
+    assert anonymity.chance_of_the_commonest(6) == pytest.approx(right / len(all_ways))
 
 
 @pytest.mark.parametrize("name", ["maximum", "many-means", "general-tracker", "linkage"])

@@ -13,9 +13,9 @@ from dpdb.errors import UsageError
 from dpdb.interfaces.commands import lab, lab_room
 from dpdb.interfaces.commands.lab import main
 from dpdb.lab.catalogue import find
-from dpdb.lab.pages import terminal, worksheet
+from dpdb.lab.pages import html, terminal
 from dpdb.lab.pages.report import Report, report_of
-from dpdb.lab.pages.steps import steps
+from dpdb.lab.pages.terminal import steps
 from dpdb.lab.trial import run_trials
 
 
@@ -78,7 +78,7 @@ def test_steps_need_a_terminal_and_an_attack() -> None:
 
 
 def test_a_worksheet_has_questions_and_room_and_no_answers(report: Report) -> None:
-    page = worksheet.page(report)
+    page = html.worksheet(report)
     for act in report.acts:
         assert act.inference not in page
         assert act.lines[0].answer in page
@@ -105,7 +105,7 @@ def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
         def handle_endtag(self, tag: str) -> None:
             assert self.stack.pop() == tag
 
-    for page in (worksheet.page(report, [report.name]), worksheet.index([report])):
+    for page in (html.worksheet(report, [report.name]), html.worksheets([report])):
         checked = Checked()
         checked.feed(page)
         assert not checked.stack

@@ -15,11 +15,10 @@ import pytest
 from dpdb import manual
 from dpdb.lab.attack import StudentTask
 from dpdb.lab.catalogue import find
-from dpdb.lab.curve import curve
 from dpdb.lab.pages import html
 from dpdb.lab.pages.report import Report, ReportLine, report_of
 from dpdb.lab.plots.figures import ChartLine, Lines
-from dpdb.lab.trial import run_trials
+from dpdb.lab.trial import curve, run_trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EPSILONS = (0.1, 5.0)
@@ -119,7 +118,7 @@ def test_the_index_links(reports: list[Report]) -> None:
 def test_the_index_does_not_sell_a_large_epsilon_as_protection(reports: list[Report]) -> None:
     """At ε = 5 an attack that succeeds is marked, beside what ε allows and what ε means."""
     page = html.index(reports)
-    assert html.meaning_of_epsilon()[0] in manual.page("teaching")
+    assert manual.topic("meaning").split("\n\n")[1].strip() in page
     assert "99.3 % at ε = 5, which is as good as knowing" in page
     [many_rows, *_] = reports
     little, much = many_rows.successes[-2:]

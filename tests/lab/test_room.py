@@ -23,12 +23,11 @@ from dpdb.errors import DataFileError, UsageError
 from dpdb.interfaces.commands import lab_room
 from dpdb.interfaces.commands.lab import main
 from dpdb.interfaces.commands.lab_room import FEWEST, MOST
-from dpdb.lab.binomial import interval
-from dpdb.lab.least_squares import estimates
-from dpdb.lab.room import play
-from dpdb.lab.room.page import page
-from dpdb.lab.room.play import Turn, coins, right, stages
-from dpdb.lab.room.terminal import Projector
+from dpdb.lab.attacks.many_answers import estimates
+from dpdb.lab.classroom import room as play
+from dpdb.lab.classroom.room import Turn, coins, right, stages
+from dpdb.lab.classroom.room_pages import Projector, page
+from dpdb.lab.trial import interval
 from tests.support.planned_once import planned_once
 from tests.support.terminal import Terminal
 

@@ -17,12 +17,12 @@ from dpdb.lab.catalogue import catalogue
 FOLDER = Path(attacks.__path__[0])
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 ABOVE_SESSION = {
-    f"dpdb.lab.{room}"
-    for room in (
-        "attack", "transcript", "database", "scenario", "controls", "mistakes", "trial", "people", "students",
-        "least_squares", "chances",
+    f"dpdb.{module}"
+    for module in (
+        "records", "lab.attack", "lab.attacks", "lab.attacks.chances", "lab.attacks.people",
+        "lab.database", "lab.foils", "lab.plots.figures", "lab.scenario",
     )
-} | {"dpdb.lab", "dpdb.lab.defences", "dpdb.lab.plots.figures"}  # fmt: skip
+}  # fmt: skip
 HARMLESS = {
     "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions",
     "itertools", "math", "numpy", "numpy.typing", "random", "typing",

@@ -17,19 +17,17 @@ import pytest
 from dpdb.errors import UsageError
 from dpdb.interfaces.commands.lab import main
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom import process
-from dpdb.lab.classroom import score as scores
+from dpdb.lab.classroom import process, scores
 from dpdb.lab.classroom.process import TIME_LIMIT
-from dpdb.lab.classroom.score import Rules, Score, class_scores, score
-from dpdb.lab.classroom.score_table import as_table
-from dpdb.lab.defences import Protected
+from dpdb.lab.classroom.scores import Rules, Score, as_table, class_scores, score
+from dpdb.lab.database import Protected
 from dpdb.lab.pages.report import report_of
 from dpdb.lab.trial import Rate, Trials
 from tests.lab.test_student_files import EXAMPLE, written
 
 MEMORY = """
-from dpdb.lab.attacks.differencing import Differencing
-from dpdb.lab.transcript import Guess
+from dpdb.lab.attacks.query_sets import Differencing
+from dpdb.lab.attack import Guess
 
 FOUND = []
 

@@ -17,27 +17,30 @@ import pytest
 
 import dpdb
 from dpdb.interfaces.commands.risk import main as risk
-from dpdb.lab.altered_database import AlteredDatabase
 from dpdb.lab.attacks import (
-    averaging,
-    differencing,
-    floating_point,
-    general_tracker,
-    individual_tracker,
-    linkage,
-    many_means,
-    many_rows,
-    noise_scale,
+    anonymity,
+    many_answers,
+    noise,
     possible_worlds,
-    reconstruction,
+    presence,
+    query_sets,
+    repeats,
+    trackers,
 )
+from dpdb.lab.attacks.many_answers import estimates
+from dpdb.lab.attacks.trackers import students
 from dpdb.lab.catalogue import catalogue, find
-from dpdb.lab.database import Database, Refused, number
-from dpdb.lab.defences import Defence, Protected, unprotected
-from dpdb.lab.least_squares import estimates
-from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.database import (
+    AlteredDatabase,
+    Database,
+    Defence,
+    Protected,
+    Refused,
+    number,
+    unprotected,
+)
+from dpdb.lab.foils import DoubleLaplace
 from dpdb.lab.scenario import Scenario
-from dpdb.lab.students import students
 from dpdb.lab.trial import Wire, run_trials
 from dpdb.session.session import Session
 
@@ -86,10 +89,10 @@ def test_differencing(tmp_path: Path) -> None:
         "SELECT SUM(age) FROM people WHERE zip == 31643",
         "SELECT SUM(age) FROM people WHERE zip == 31643 AND name != 'Abel Woods'",
     )
-    assert whole - rest == differencing.HIS_AGE
+    assert whole - rest == query_sets.HIS_AGE
     # k·Δf/ε of the replay, and how often two such noises are that far apart.
     draws = np.random.default_rng(1).laplace(scale=2 * 65 / 5, size=(2, 200_000))
-    apart = np.mean(abs(draws[0] - draws[1]) > differencing.HIS_AGE)
+    apart = np.mean(abs(draws[0] - draws[1]) > query_sets.HIS_AGE)
     assert apart == pytest.approx(0.46, abs=0.005)
     assert "off by more than his whole age in 46%" in solutions("differencing")
     # All of ε for one sum.
@@ -148,7 +151,7 @@ def test_averaging() -> None:
     """The mean of so many answers is off by less than a half, to one side, in 95 of 100."""
     chance = np.random.default_rng(1)
     for epsilon, told in ((0.1, "About 2,165"), (1, "at ε = 1 22")):
-        needed = averaging._needed(epsilon)
+        needed = repeats._needed(epsilon)
         means = chance.laplace(scale=1 / epsilon, size=(4_000, needed)).mean(axis=1)
         assert np.mean(means < 0.5) == pytest.approx(0.95, abs=0.015)
         assert told in solutions("averaging")
@@ -164,19 +167,19 @@ def test_trackers() -> None:
     people = students(np.random.default_rng(1))
     men = sum(sex == "M" and subject == "physics" for _, sex, subject, _ in people)
     assert men == 19
-    assert men > individual_tracker.LEAST
+    assert men > trackers.FEWEST
     assert "From 20 on: there are 19 men" in solutions("individual-tracker")
     law = sum(subject == "law" for _, _, subject, _ in people)
-    assert law == 2 * general_tracker.LEAST == 40
-    assert len(people) - law >= 2 * general_tracker.LEAST
+    assert law == 2 * trackers.LEAST == 40
+    assert len(people) - law >= 2 * trackers.LEAST
 
 
 def found(questions: int, noisy: Callable[[np.ndarray], np.ndarray], times: int = 10) -> float:
     """How many of 100 people are found out by counts of random halves, on average."""
     chance, right = np.random.default_rng(1), 0
     for _ in range(times):
-        bits = chance.integers(2, size=reconstruction.PEOPLE)
-        subsets = chance.integers(2, size=(questions, reconstruction.PEOPLE))
+        bits = chance.integers(2, size=many_answers.PEOPLE)
+        subsets = chance.integers(2, size=(questions, many_answers.PEOPLE))
         guess = estimates(subsets, noisy((subsets @ bits).astype(float))) > 0.5
         right += int((guess == bits).sum())
     return right / times
@@ -211,7 +214,7 @@ def test_many_means() -> None:
         return (variants / 4 / patients) / (math.sqrt(variants) / 4 / math.sqrt(patients))
 
     needed = 7_515
-    here = strength(many_means.OTHERS + 1, many_means.VARIANTS)
+    here = strength(many_answers.OTHERS + 1, many_answers.VARIANTS)
     assert strength(501, needed) == pytest.approx(here)
     assert f"{needed:,}, as many for each patient" in solutions("many-means")
     assert "0.6% for one share, 6% for ten and 90% for 150" in solutions("many-means")
@@ -239,13 +242,13 @@ def test_noise_scale() -> None:
         "SUM": 52_469_370, "MIN": 10 * (next_lowest - lowest), "MAX": 10 * 1_332_431,
     }  # fmt: skip
     assert f"b = {52_469_370:,}" in solutions("noise-scale")
-    assert noise_scale.STAFF < noise_scale.BOSS
+    assert noise.STAFF < noise.BOSS
 
 
 def test_many_rows() -> None:
     """Of the visits that patients have, how many there are, and how many 1 row each leaves."""
     visits = [len(data("many-rows", seed).rows) for seed in range(60)]
-    assert np.mean(visits) - many_rows.VISITS / 2 == pytest.approx(420, abs=10)
+    assert np.mean(visits) - presence.VISITS / 2 == pytest.approx(420, abs=10)
     assert "about 40 of 420 visits" in solutions("many-rows")
 
 
@@ -253,11 +256,10 @@ def test_floating_point(tmp_path: Path) -> None:
     chance, telling = random.Random(1), 0
     for _ in range(2_000):
         u, scale = chance.uniform(-1, 1), 4.0
-        noise = math.copysign(scale * math.log(abs(u)), u)
-        value = chance.randrange(2) + noise
-        zero, one = (floating_point.possible(value, truth, scale) for truth in (0, 1))
+        value = chance.randrange(2) + math.copysign(scale * math.log(abs(u)), u)
+        zero, one = (noise.possible(value, truth, scale) for truth in (0, 1))
         telling += zero != one
-    assert telling / 2_000 == pytest.approx(floating_point.TELLING, abs=0.02)
+    assert telling / 2_000 == pytest.approx(noise.TELLING, abs=0.02)
     assert "81% of all answers" in solutions("floating-point")
 
     class Rounded(DoubleLaplace):
@@ -268,7 +270,7 @@ def test_floating_point(tmp_path: Path) -> None:
             assert isinstance(inner, AlteredDatabase)
             return AlteredDatabase(inner, lambda value: round(value, 3), inner.releases)
 
-    attack, foil = find("floating-point"), Rounded(1, floating_point.QUESTIONS)
+    attack, foil = find("floating-point"), Rounded(1, noise.QUESTIONS)
     defences: Sequence[Defence] = (foil,)
     [rate] = run_trials(attack, defences, 60, 1).rates
     assert rate.ceiling is not None
@@ -277,13 +279,14 @@ def test_floating_point(tmp_path: Path) -> None:
 
 def test_linkage(tmp_path: Path) -> None:
     alone = {
-        label: linkage.VOTERS - sum(linkage.shared(known)) for label, known in linkage.KNOWN.items()
+        label: anonymity.VOTERS - sum(anonymity.shared(known))
+        for label, known in anonymity.KNOWN.items()
     }
-    assert alone["area, sex, date of birth"] == linkage.VOTERS == 200
+    assert alone["area, sex, date of birth"] == anonymity.VOTERS == 200
     assert alone["area, sex, year of birth"] == 122
     assert alone["area, sex, decade of birth"] == 1
     assert "year 122 of them, with the decade 1." in solutions("linkage")
-    assert Counter(voter.sex for voter in linkage.VOTER_LIST).keys() == {"F", "M"}
+    assert Counter(voter.sex for voter in anonymity.VOTER_LIST).keys() == {"F", "M"}
     session = Wire(Protected(1, find("linkage").queries).open(data("linkage"), tmp_path, 1))
     session.execute("SELECT COUNT(*) FROM cases WHERE area = 2138")
     with pytest.raises(Refused):

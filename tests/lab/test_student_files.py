@@ -17,13 +17,20 @@ from dpdb.interfaces.commands.lab import main
 from dpdb.interfaces.commands.lab_files import audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
-from dpdb.lab.classroom.descriptions import STORY, dealt, described, description, scenario
-from dpdb.lab.classroom.plain import Unfit, from_json, plain
+from dpdb.lab.classroom.messages import (
+    STORY,
+    DescribeFile,
+    Unfit,
+    dealt,
+    described,
+    description,
+    from_json,
+    plain,
+    scenario,
+)
+from dpdb.lab.classroom.player import attack_of, failure, module_of
 from dpdb.lab.classroom.process import TIME_LIMIT, StudentProcess
-from dpdb.lab.classroom.requests import DescribeFile
-from dpdb.lab.classroom.student_file import attack_of, failure, module_of
-from dpdb.lab.controls import Rounded
-from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.foils import DoubleLaplace, Rounded
 from dpdb.lab.scenario import Scenario
 
 EXAMPLE = manual.page("teaching").partition("```python\n")[2].partition("```")[0]
@@ -157,7 +164,7 @@ CHEATING = (
     )
     + """
         import gc, os, sys
-        from dpdb.lab.defences import Protected, Unprotected
+        from dpdb.lab.database import Protected, Unprotected
         from dpdb.session.session import Session
         Protected.open = Unprotected.open
         Session.execute = lambda *_: None

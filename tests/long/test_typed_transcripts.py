@@ -13,7 +13,7 @@ from random import Random
 import pyarrow.parquet
 import pytest
 
-from dpdb.lab.files.prepare import prepare
+from dpdb.lab.studies.prepare import prepare
 from dpdb.policy.catalog import Policy
 from tests.long.neighbours import neighbouring
 from tests.long.parts import Part

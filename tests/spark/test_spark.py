@@ -24,7 +24,7 @@ from dpdb.engines.statistics import accumulators, rank_windows
 from dpdb.engines.statistics.rank_windows import AllValues
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
-from dpdb.lab.files.prepare import prepare
+from dpdb.lab.studies.prepare import prepare
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy

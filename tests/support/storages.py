@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from dpdb.lab.files.prepare import prepare
+from dpdb.lab.studies.prepare import prepare
 from dpdb.policy.catalog import Table
 from tests.support.postgres import Server
 from tests.support.typed_files import KINDS, write_typed

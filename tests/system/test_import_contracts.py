@@ -64,7 +64,7 @@ MUTANTS: list[Mutant] = [
         {SOURCES, CIRCLES},
     ),
     ("engines/sources/csv_source.py", "import dpdb.engines.sources.postgres_source", {SOURCES}),
-    ("session/session.py", "def later(): import dpdb.lab.people", {ROOMS, CIRCLES}),
+    ("session/session.py", "def later(): import dpdb.lab.attacks.people", {ROOMS, CIRCLES}),
     # plan imports policy, which imports errors
     ("errors.py", "import numpy", {PLANS}),
     ("policy/numbers.py", "import pandas.api", {PLANS, AFTER}),
@@ -97,14 +97,14 @@ MUTANTS: list[Mutant] = [
     ("interfaces/console/chart.py", "import dpdb.interfaces.cli.parsers", {WITHIN_DOORS, CIRCLES}),
     ("interfaces/prompt/shell.py", "import dpdb.interfaces.cli.batch", {WITHIN_DOORS}),
     ("interfaces/jupyter.py", "import dpdb.interfaces.commands.check", {WITHIN_DOORS}),
-    ("lab/attacks/averaging.py", "import dpdb.session.session", {ATTACKS}),
-    ("lab/attacks/maximum.py", "from dpdb import errors", {ATTACKS}),
-    ("lab/attacks/linkage.py", "import pandas", {ATTACKS}),
+    ("lab/attacks/repeats.py", "import dpdb.session.session", {ATTACKS}),
+    ("lab/attacks/query_sets.py", "from dpdb import errors", {ATTACKS}),
+    ("lab/attacks/anonymity.py", "import pandas", {ATTACKS}),
     ("lab/classroom/player.py", "import dpdb.session.session", {STUDENTS}),
-    ("lab/classroom/student_file.py", "import dpdb.privacy.noise.sources", {STUDENTS}),
+    ("lab/classroom/player.py", "import dpdb.privacy.noise.sources", {STUDENTS}),
     ("ledger/protocol.py", "def late(): import dpdb.ledger.spending", {LEDGER, CIRCLES}),
     ("privacy/noise/protocols.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
-    ("lab/attack.py", "import dpdb.lab.attacks.averaging", {CIRCLES}),
+    ("lab/attack.py", "import dpdb.lab.attacks.repeats", {CIRCLES}),
 ]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from dpdb import manual
 from dpdb.interfaces.commands import lab, lab_room
-from dpdb.lab.attacks import differencing
+from dpdb.lab.attacks import query_sets
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom.student_file import attack_of, module_of
-from dpdb.lab.defences import Protected
+from dpdb.lab.classroom.player import attack_of, module_of
+from dpdb.lab.database import Protected
 from dpdb.lab.trial import run_trials
 
 LESSON = manual.page("lesson")
@@ -88,7 +88,7 @@ def test_what_it_says_of_epsilon() -> None:
 def test_what_it_says_of_differencing() -> None:
     attack = find("differencing")
     assert f"the ceiling is {attack.ceiling(5):.0%}".replace("%", " %") in LESSON
-    scales = [2 * (differencing.MOST - differencing.LEAST), 2 * differencing.MOST]
+    scales = [2 * (query_sets.MOST - query_sets.LEAST), 2 * query_sets.MOST]
     assert f"scale of {scales[0]} or {scales[1]}" in LESSON
     scenario = attack.scenario(np.random.default_rng(1))
     assert sum(age for _, age in scenario.rows) > 10_000

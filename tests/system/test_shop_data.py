@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.lab.files.check import check
+from dpdb.lab.studies.check import check
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session

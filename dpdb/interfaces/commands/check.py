@@ -9,8 +9,8 @@ import argparse
 
 from dpdb.errors import printable
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.lab.files.check import check, report
-from dpdb.lab.risk.page import NOTICE
+from dpdb.lab.studies.check import check, report
+from dpdb.lab.studies.risk import NOTICE
 from dpdb.session.connect import policy_of
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from dpdb.errors import InvalidOption, UsageError, printable
 from dpdb.interfaces.cli.arguments import separator
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.lab.files.draft import Draft, drafts
+from dpdb.lab.studies.draft import Draft, drafts
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.output_files import written

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.json_lines import dumped
@@ -20,7 +19,7 @@ from dpdb.interfaces.commands.lab_room import main as room
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS
-from dpdb.lab.defences import Defence
+from dpdb.lab.database import Defence
 from dpdb.lab.scenario import DataFile
 from dpdb.policy.output_files import check_output
 
@@ -121,9 +120,9 @@ def _one(options: argparse.Namespace) -> int:
     if options.json:
         print(dumped(as_object(report)))
     if options.html:
-        write(options.html, _pages(options).page(report), force=options.force)
+        write(options.html, _pages(options)[0](report), force=options.force)
     if options.png:
-        from dpdb.lab.pages.rates import rates  # noqa: PLC0415
+        from dpdb.lab.pages.report import rates  # noqa: PLC0415
         from dpdb.lab.plots.files import save_png  # noqa: PLC0415 (matplotlib)
 
         save_png(rates(report), options.png, force=options.force)
@@ -136,7 +135,7 @@ def _one(options: argparse.Namespace) -> int:
 
 def _step_through(report: Report) -> None:
     """The story in steps; Enter goes on, and Ctrl-D ends it."""
-    from dpdb.lab.pages.steps import steps  # noqa: PLC0415 (numpy)
+    from dpdb.lab.pages.terminal import steps  # noqa: PLC0415 (numpy)
 
     for step in steps(report):
         if step.shown:
@@ -166,29 +165,28 @@ def _all(options: argparse.Namespace) -> int:
     if not options.html or options.attack or options.json or options.png or options.data:
         raise UsageError("--all goes with --html DIR", hint="dpdb lab --all --html reports")
     make_folder(options.html)
-    attacks, reports, pages = catalogue(), [], _pages(options)
+    attacks, reports, (page, index) = catalogue(), [], _pages(options)
     for name, attack in attacks.items():
         reports.append(_try_attack(attack, options))
-        page = pages.page(reports[-1], list(attacks))
-        write(options.html / f"{name}.html", page, force=options.force)
+        text = page(reports[-1], list(attacks))
+        write(options.html / f"{name}.html", text, force=options.force)
     forced = ["--force"] if options.force else []
     room(["--html", str(options.html / ROOM), "--seed", str(options.seed), *forced])
-    write(options.html / "index.html", pages.index(reports, ROOM), force=options.force)
+    write(options.html / "index.html", index(reports, ROOM), force=options.force)
     return 0
 
 
-def _pages(options: argparse.Namespace) -> ModuleType:
-    """The module that makes pages: those of the teacher, or those that a class fills in."""
-    from dpdb.lab.pages import html, worksheet  # noqa: PLC0415 (jinja2, matplotlib, numpy)
+def _pages(options: argparse.Namespace) -> tuple[Callable[..., str], Callable[..., str]]:
+    """The page of a report, and the index of all: of the teacher, or for a class to fill in."""
+    from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
 
-    return worksheet if options.student else html
+    return (html.worksheet, html.worksheets) if options.student else (html.page, html.index)
 
 
 def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
     """The report of an attack's trials; at a terminal, progress is shown while they run."""
-    from dpdb.lab.curve import curve  # noqa: PLC0415 (numpy)
     from dpdb.lab.pages.report import report_of  # noqa: PLC0415
-    from dpdb.lab.trial import run_trials  # noqa: PLC0415
+    from dpdb.lab.trial import curve, run_trials  # noqa: PLC0415 (numpy)
 
     scenes: Scenes = attack.scenario
     if options.data:

@@ -14,14 +14,14 @@ from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import StudentFileError, UsageError, printable
 from dpdb.interfaces.cli.arguments import epsilon_as_float, limit, seed, trials
 from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, show_progress
-from dpdb.lab.audit.mistakes import EXERCISES, Exercise, exercise
 from dpdb.lab.catalogue import find
+from dpdb.lab.classroom.mechanisms import EXERCISES, Exercise, exercise
+from dpdb.lab.classroom.messages import Measure
 from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS, StudentProcess
-from dpdb.lab.classroom.requests import Measure
 from dpdb.policy.output_files import save
 
 if TYPE_CHECKING:
-    from dpdb.lab.audit.report import AuditReport
+    from dpdb.lab.classroom.audit import AuditReport
 
 
 _WIDTH = 88
@@ -32,7 +32,7 @@ def audit(words: list[str]) -> int:
     options = _audit_parser().parse_args(words)
     if options.mechanism is None:
         return _list()
-    from dpdb.lab.audit.report import as_object, as_text, audited  # noqa: PLC0415 (numpy)
+    from dpdb.lab.classroom.audit import as_object, as_text, audited  # noqa: PLC0415 (numpy)
 
     if options.mechanism.endswith(".py"):
         told = _of_file(Path(options.mechanism), options)
@@ -89,9 +89,8 @@ def _code(chosen: Exercise) -> str:
 
 
 def _of_file(path: Path, options: argparse.Namespace) -> AuditReport:
-    from dpdb.lab.audit.bound import RUNS  # noqa: PLC0415 (numpy)
-    from dpdb.lab.audit.report import NoNumbers, report  # noqa: PLC0415
     from dpdb.lab.classroom.attack_file import checked  # noqa: PLC0415
+    from dpdb.lab.classroom.audit import RUNS, NoNumbers, report  # noqa: PLC0415 (numpy)
 
     with StudentProcess(path, options.limit, TO_ERRORS) as process:
         measured = process.ask(Measure(RUNS, options.seed))
@@ -115,8 +114,7 @@ def score(words: list[str]) -> int:
     """Run `dpdb lab` with words among which `--score` is; errors are raised as `DpdbError`."""
     options = _score_parser().parse_args(words)
     paths = _files(options.score)
-    from dpdb.lab.classroom.score import Rules, class_scores  # noqa: PLC0415 (numpy)
-    from dpdb.lab.classroom.score_table import as_csv, as_table, pages  # noqa: PLC0415
+    from dpdb.lab.classroom.scores import Rules, as_csv, as_table, class_scores, pages  # noqa: PLC0415 (numpy)
 
     task = find(options.task) if options.task else None
     rules = Rules(

@@ -27,8 +27,8 @@ def main(words: list[str]) -> int:
         return _page(bits, whose, options)
     from rich.console import Console  # noqa: PLC0415 (numpy, rich)
 
-    from dpdb.lab.room.play import play, stages  # noqa: PLC0415
-    from dpdb.lab.room.terminal import Projector  # noqa: PLC0415
+    from dpdb.lab.classroom.room import play, stages  # noqa: PLC0415
+    from dpdb.lab.classroom.room_pages import Projector  # noqa: PLC0415
 
     projector = Projector(Console(highlight=False), options.delay)
     projector.console.print(f"{printable(whose)}\n", markup=False)
@@ -92,7 +92,7 @@ def _typed(text: str, seed: int) -> tuple[tuple[int, ...], str]:
     """The bits that a text writes; of an empty one, tosses of coins."""
     text = "".join(text.replace(",", " ").split())
     if not text:
-        from dpdb.lab.room.play import coins  # noqa: PLC0415 (numpy)
+        from dpdb.lab.classroom.room import coins  # noqa: PLC0415 (numpy)
 
         return coins(USUAL, seed), f"{USUAL} secret bits, by the toss of coins."
     if set(text) - {"0", "1"}:
@@ -132,7 +132,7 @@ def _seats(number: int) -> None:
 
 
 def _page(bits: tuple[int, ...], whose: str, options: argparse.Namespace) -> int:
-    from dpdb.lab.room.page import page  # noqa: PLC0415 (jinja2, numpy)
+    from dpdb.lab.classroom.room_pages import page  # noqa: PLC0415 (jinja2, numpy)
 
     write(options.html, page(bits, whose, options.seed), force=options.force)
     return 0

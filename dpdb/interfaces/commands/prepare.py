@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.lab.files.draft import drafts
+from dpdb.lab.studies.draft import drafts
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.storage import Storage, file_kind, is_server_address
@@ -22,7 +22,7 @@ def main(words: list[str]) -> int:
     if file_kind(options.output) is not Storage.PARQUET:
         raise UsageError(f"{options.output} is written as Parquet", hint="-o FILE.parquet")
     try:
-        from dpdb.lab.files.prepare import prepare  # noqa: PLC0415 (Parquet is optional)
+        from dpdb.lab.studies.prepare import prepare  # noqa: PLC0415 (Parquet is optional)
     except ModuleNotFoundError:
         raise UsageError(
             "Parquet files are written by the package pyarrow, which is not installed",

@@ -16,12 +16,17 @@ from dpdb.interfaces.cli.arguments import data_file, epsilon_as_float, seed
 from dpdb.interfaces.cli.parsers import Parser, add_force
 from dpdb.lab.plots import terminal
 from dpdb.lab.plots.figures import Lines
-from dpdb.lab.risk import figures as risk_figures
-from dpdb.lab.risk.adversary import LARGEST, Adversary
-from dpdb.lab.risk.page import NOTICE, REMARK, QueryRisk, as_object, as_page
-from dpdb.lab.risk.simulation import observe
-from dpdb.lab.risk.universe import Universe
-from dpdb.lab.risk.worlds import Array, worlds
+from dpdb.lab.studies.adversary import LARGEST, Adversary, Universe, observe
+from dpdb.lab.studies.risk import (
+    NOTICE,
+    REMARK,
+    QueryRisk,
+    as_object,
+    as_page,
+    distributions,
+    risks,
+)
+from dpdb.lab.studies.worlds import Array, worlds
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.policy.numbers import exact_number
 from dpdb.policy.reading.reader import policy_for
@@ -154,7 +159,7 @@ def _figures(
 ) -> list[Lines]:
     if number == 2:
         adversaries = {finding.query: finding.adversary for finding in findings}
-        return [risk_figures.risks(adversaries, findings[0].most)]
+        return [risks(adversaries, findings[0].most)]
     if number == 1:
         shown = [(f.query, f.adversary, _needed(f.epsilon)) for f in findings]
     else:
@@ -166,7 +171,7 @@ def _figures(
         shown = [("Mean", mean, epsilon), ("Median", median, epsilon)]
     if not all(adversary.worlds.sensitivity for _, adversary, _ in shown):
         raise UsageError("no row changes the answer: there is no noise to draw")
-    return [risk_figures.distributions(*one) for one in shown]
+    return [distributions(*one) for one in shown]
 
 
 def _draw(figures: list[Lines], path: Path | None, *, force: bool) -> None:

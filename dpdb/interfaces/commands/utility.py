@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import InvalidOption, UsageError, printable
 from dpdb.interfaces.cli.parsers import Parser, add_force
-from dpdb.lab.utility.accuracy import Differential
-from dpdb.lab.utility.report import as_object, as_text, utility
+from dpdb.lab.studies.accuracy import Differential
+from dpdb.lab.studies.utility import as_object, as_text, utility
 from dpdb.policy.numbers import exact_number
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _figures(options: argparse.Namespace) -> dict[str, Lines]:
     """The figures to draw, keyed by figure number in the paper."""
     if options.against and options.figure != "2":
         raise UsageError("--against goes with --figure 2")
-    from dpdb.lab.utility import figures as known  # noqa: PLC0415 (the numbers do without)
+    from dpdb.lab.studies import accuracy_figures as known  # noqa: PLC0415 (the numbers do without)
 
     sensitivity = sum(options.sensitivity or [Fraction(1)], start=Fraction(0))
     epsilons = _curves(options.epsilon or known.EPSILONS)

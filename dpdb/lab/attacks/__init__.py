@@ -1,1 +1,1 @@
-"""One attack to a file; whatever stands here is listed by `dpdb lab`."""
+"""Attacks, by kind: `dpdb lab` lists each class here that is an `Attack`."""

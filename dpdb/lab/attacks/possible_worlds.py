@@ -8,19 +8,18 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.lab import chances
-from dpdb.lab.attack import Attack, Scales, StudentTask
+from dpdb.lab.attack import Attack, Guess, Scales, StudentTask
+from dpdb.lab.attacks import chances
 from dpdb.lab.database import Database, number
-from dpdb.lab.mistakes import DoubleLaplace
+from dpdb.lab.foils import DoubleLaplace
 from dpdb.lab.plots.figures import ChartLine, Figure, Lines
 from dpdb.lab.scenario import Scenario
-from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.defences import Defence
-    from dpdb.lab.transcript import Showing
+    from dpdb.lab.attack import Showing
+    from dpdb.lab.database import Defence
 
 STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
 """Table 1 of the paper: names and days of absence."""

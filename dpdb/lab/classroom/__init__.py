@@ -1,5 +1,5 @@
-"""The class: attacks from students' files, run in processes of their own and scored in a table.
+"""The class: attacks and mechanisms from students' files, their scores, and the game of the room.
 
-A student's code sees answers and nothing else. Data, truth and session stay in the process that
-scores it.
+A student's code runs in a process of its own, and sees answers and nothing else. Data, truth and
+session stay in the process that scores it.
 """

@@ -7,14 +7,23 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from dpdb.lab.attack import Attack
-from dpdb.lab.classroom.descriptions import STORY, Description, description, scenario
-from dpdb.lab.classroom.plain import Unfit, from_json, plain
+from dpdb.lab.attack import Attack, Guess
+from dpdb.lab.classroom.messages import (
+    STORY,
+    CountRight,
+    Deal,
+    DescribeFile,
+    Description,
+    Run,
+    Unfit,
+    description,
+    from_json,
+    plain,
+    scenario,
+)
 from dpdb.lab.classroom.process import NOWHERE, StudentProcess
-from dpdb.lab.classroom.requests import CountRight, Deal, DescribeFile, Run
 from dpdb.lab.database import Database
 from dpdb.lab.scenario import Scenario
-from dpdb.lab.transcript import Guess
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from dpdb.errors import StudentFileError
-from dpdb.lab.classroom.requests import Refusal, Request
+from dpdb.lab.classroom.messages import Refusal, Request
 from dpdb.lab.database import Database, Refused
 
 Json = Any

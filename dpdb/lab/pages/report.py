@@ -11,12 +11,10 @@ from typing import Any
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
-from dpdb.lab.attack import StudentTask
-from dpdb.lab.curve import Point
-from dpdb.lab.defences import Defence, Side
-from dpdb.lab.plots.figures import Figure, Lines
-from dpdb.lab.transcript import Exchange, Showing
-from dpdb.lab.trial import Known, Rate, Trials
+from dpdb.lab.attack import Exchange, Showing, StudentTask
+from dpdb.lab.database import Defence, Side
+from dpdb.lab.plots.figures import Bar, Bars, Figure, Lines
+from dpdb.lab.trial import Known, Point, Rate, Trials
 from dpdb.records import dataclass
 
 _COLOURS = {Side.OFF: ("s0",), Side.FOIL: ("s2", "soft"), Side.PRIVATE: ("s1", "s3", "s4", "soft")}
@@ -258,3 +256,23 @@ def _text(value: object) -> str:
         case Sequence():
             return " ".join(map(_text, value))
     return str(value)
+
+
+def rates(report: Report) -> Bars:
+    """Bars of success rates with their 95 % intervals and ceilings, and the rate of guessing."""
+    return Bars(
+        title=f"Success rates of {report.title}",
+        bars=[
+            Bar(
+                label=success.defence,
+                colour=success.colour,
+                value=success.rate,
+                low=success.low,
+                high=success.high,
+                ceiling=success.ceiling,
+                broken=success.broken,
+            )
+            for success in report.successes
+        ],
+        level=report.baseline,
+    )

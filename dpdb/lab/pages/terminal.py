@@ -1,13 +1,15 @@
-"""A report as a page for the terminal, narrow enough for a projector."""
+"""A report as a page for the terminal, narrow enough for a projector, at once or in steps."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 
 from dpdb.errors import printable
 from dpdb.lab.attack import StudentTask
 from dpdb.lab.pages.report import HEADINGS, Act, Report, ReportLine, Success, counted
 from dpdb.lab.plots.terminal import figure_text, page_width
+from dpdb.records import dataclass
 
 _LONGEST_BAR = 40
 _SHORTEST_BAR = 10
@@ -143,3 +145,40 @@ def _figures(success: Success) -> str:
 
 def _percent(rate: float) -> str:
     return f"{rate * 100:.1f} %"
+
+
+@dataclass(frozen=True)
+class StoryPart:
+    """A part of the story, and the question that comes before the next one."""
+
+    shown: str
+    question: str = ""
+    """Empty where the story goes on at once."""
+
+
+def steps(report: Report) -> Iterator[StoryPart]:
+    """The story of `dpdb lab NAME`, in the same order."""
+    secret = section("The secret", wrapped(report.secret))
+    yield StoryPart(f"{title(report)}\n\n{secret}", "How would you find it out?")
+    yield StoryPart(section("The idea", wrapped(report.idea)))
+    for act in report.acts:
+        yield from _act_in_steps(act)
+    yield StoryPart("", "In how many of a hundred runs does it succeed, against each of these?")
+    successes = section("How often it succeeds", rates(report))
+    yield StoryPart("\n\n".join([successes, *figures(report)]), "What stopped it?")
+    yield StoryPart(section("What stopped it", wrapped(report.remedy)))
+    if report.tasks:
+        yield StoryPart(section("What to try next", "").rstrip())
+    for task in report.tasks:
+        yield StoryPart(wrapped(task.question, first="  • "), "What comes out?")
+        yield StoryPart(wrapped(task.solution, first="    → "))
+
+
+def _act_in_steps(act: Act) -> Iterator[StoryPart]:
+    yield StoryPart(heading(act), "What would you ask first?")
+    for place, line in enumerate(act.lines, 1):
+        last = place == len(act.lines)
+        before = f"{omission(act)}\n" if last and act.omitted else ""
+        question = "What follows from that, and what do you guess?" if last else "And next?"
+        yield StoryPart(f"{before}{exchange(line)}", question)
+    yield StoryPart("\n".join(verdict(act)))

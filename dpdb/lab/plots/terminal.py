@@ -10,13 +10,129 @@ from __future__ import annotations
 import math
 import shutil
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from string import ascii_lowercase
 
 from dpdb.errors import printable
-from dpdb.lab.plots.axis import Axis, marked, roomy, tight
-from dpdb.lab.plots.braille import ACROSS, DOWN, characters, spots, trace
 from dpdb.lab.plots.figures import Figure, Lines, Tiles
+from dpdb.records import dataclass
+
+MOST_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values from `low` to `high` on the length from `start` to `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The place of `value` on the axis."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    @property
+    def ticks(self) -> list[float]:
+        """A few round numbers on the axis: 1, 2 or 5 times a power of ten apart."""
+        step = _step(self.low, self.high)
+        first = math.ceil(round(self.low / step, 6))
+        last = math.floor(round(self.high / step, 6))
+        return [number * step for number in range(first, last + 1)]
+
+
+def tight(span: tuple[float, float], start: float, end: float) -> Axis:
+    """An axis that ends where the values end."""
+    return Axis(*_apart(*span), start, end)
+
+
+def roomy(span: tuple[float, float], start: float, end: float) -> Axis:
+    """An axis that ends at round numbers."""
+    low, high = _apart(*span)
+    step = _step(low, high)
+    first = math.floor(round(low / step, 6))
+    last = math.ceil(round(high / step, 6))
+    return Axis(first * step, last * step, start, end)
+
+
+def marked(value: float) -> str:
+    """A tick's number as text."""
+    return f"{value:.12g}"
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """The two ends; where they are the same value, with some room on both sides."""
+    if low < high:
+        return low, high
+    room = abs(low) / 2 or 1.0
+    return low - room, low + room
+
+
+def _step(low: float, high: float) -> float:
+    """The distance of ticks."""
+    least = (high - low) / (MOST_TICKS - 1)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(times * power for times in (1, 2, 5, 10) if times * power >= least)
+
+
+ACROSS, DOWN = 2, 4
+"""The dots in a character, across and down."""
+
+Cell = tuple[int, int]
+"""A character's column and row, from the left and from the top; dots are counted likewise."""
+
+_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BLANK = 0x2800
+_APART = 3 * DOWN
+"""Dots between two curves that are enough to tell which one a letter marks."""
+
+
+def trace(points: Sequence[tuple[float, float]]) -> set[Cell]:
+    """The dots on the way from each point to the next."""
+    dots = {(round(x), round(y)) for x, y in points}
+    for (x, y), (to_x, to_y) in pairwise(points):
+        steps = max(math.ceil(abs(to_x - x)), math.ceil(abs(to_y - y)))
+        for step in range(1, steps):
+            share = step / steps
+            dots.add((round(x + (to_x - x) * share), round(y + (to_y - y) * share)))
+    return dots
+
+
+def characters(curves: Sequence[set[Cell]]) -> dict[Cell, str]:
+    """All curves' dots, by the cell they are in."""
+    codes: dict[Cell, int] = {}
+    for x, y in set().union(*curves):
+        cell = _cell((x, y))
+        codes[cell] = codes.get(cell, _BLANK) | _BITS[x % ACROSS][y % DOWN]
+    return {cell: chr(code) for cell, code in codes.items()}
+
+
+def spots(curves: Sequence[set[Cell]]) -> list[Cell]:
+    """A cell for each curve's letter: on the curve, away from the others, high up."""
+    chosen: list[Cell] = []
+    for index, own in enumerate(curves):
+        others: dict[int, list[int]] = {}
+        for x, y in set().union(*curves[:index], *curves[index + 1 :]):
+            others.setdefault(x // ACROSS, []).append(y)
+        free = {dot for dot in own if _cell(dot) not in chosen} or own
+        chosen.append(_cell(max(free, key=partial(_merit, others))))
+    return chosen
+
+
+def _cell(dot: Cell) -> Cell:
+    return dot[0] // ACROSS, dot[1] // DOWN
+
+
+def _merit(others: dict[int, list[int]], dot: Cell) -> tuple[int, int, int]:
+    """How far from the dot other curves pass above or below, up to enough; then its height."""
+    x, y = dot
+    return min([_APART, *(abs(other - y) for other in others.get(x // ACROSS, ()))]), -y, x
+
 
 WIDTH = 92
 """The width of a figure, and of a page, where there is no window or a wider one."""

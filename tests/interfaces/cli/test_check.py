@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.interfaces.cli.main import main
-from dpdb.lab.risk.page import NOTICE
+from dpdb.lab.studies.risk import NOTICE
 from tests.support.shops import shop
 
 POLICY = """

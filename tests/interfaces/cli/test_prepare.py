@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from dpdb.interfaces.cli.main import main
-from dpdb.lab.files import prepare
+from dpdb.lab.studies import prepare
 
 ROWS = (
     'id,day,x,n,t,b,at\n1,2020-01-01,70.4,0.1,"a,""b""",yes,2020-01-01 00:00:00.5\n'

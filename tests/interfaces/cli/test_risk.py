@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from dpdb.interfaces.cli.main import main
-from dpdb.lab.risk.adversary import Adversary
-from dpdb.lab.risk.page import NOTICE
-from dpdb.lab.risk.simulation import observe
-from dpdb.lab.risk.worlds import worlds
+from dpdb.lab.studies.adversary import Adversary, observe
+from dpdb.lab.studies.risk import NOTICE
+from dpdb.lab.studies.worlds import worlds
 from dpdb.plan.logical.query import Function
 
 STUDENTS = Path(__file__).parents[3] / "sample_data" / "students.csv"

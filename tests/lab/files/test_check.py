@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DataFileError
-from dpdb.lab.files.check import check, report
-from dpdb.lab.files.fates import Fate
+from dpdb.lab.studies.cells import Fate
+from dpdb.lab.studies.check import check, report
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.storage import server_table

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dpdb.errors import TooLarge, Unsupported
 from dpdb.lab.attacks import possible_worlds
-from dpdb.lab.risk.adversary import LARGEST, Adversary, exceeding
-from dpdb.lab.risk.worlds import Worlds, worlds
+from dpdb.lab.studies.adversary import LARGEST, Adversary, exceeding
+from dpdb.lab.studies.worlds import Worlds, worlds
 from dpdb.plan.logical.query import Function
 
 ABSENCE = np.array([1.0, 2.0, 3.0, 10.0])

@@ -1,0 +1,173 @@
+"""Mechanisms to be audited: functions of a list of values, most of them with one mistake."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dpdb.errors import UsageError, did_you_mean
+from dpdb.records import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+Values = Sequence[float]
+Function = Callable[[list[float], float, "np.random.Generator"], object]
+"""From values, ε and a generator of random numbers to a number, or a tuple of numbers."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A function that is said to be ε-differentially private."""
+
+    function: Function
+    epsilon: float = 1.0
+    values: Values = (0, 1, 1, 0, 1, 1, 0, 1)
+    """The last one is of the person who is there or not."""
+
+    def outputs(self, runs: int, rng: np.random.Generator) -> list[list[object]]:
+        """What comes out in so many runs: first with the person, then without."""
+        return [
+            [self.function(list(values), self.epsilon, rng) for _ in range(runs)]
+            for values in (self.values, self.values[:-1])
+        ]
+
+
+LARGEST = 10
+"""In `forgotten_sensitivity`, the largest value that anybody can have."""
+COARSE = 10
+QUESTIONS = 3
+
+
+def laplace(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A count with noise of scale 1/ε, as it should be."""
+    return sum(values) + _noise(1 / epsilon, rng)
+
+
+def forgotten_sensitivity(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A sum of values up to 10, with the noise of a count."""
+    return sum(values) + _noise(1 / epsilon, rng)
+
+
+def reused_noise(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Two counts, of everybody and of the first half, with the same noise."""
+    noise = _noise(2 / epsilon, rng)
+    return sum(values) + noise, sum(values[:4]) + noise
+
+
+def unsplit_budget(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """Three answers to one question, each with noise of scale 1/ε, for one ε."""
+    return tuple(sum(values) + _noise(1 / epsilon, rng) for _ in range(QUESTIONS))
+
+
+def rounded_first(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """The exact count is rounded to tens, and noise is added after that."""
+    return round(sum(values) / COARSE) * COARSE + _noise(1 / epsilon, rng)
+
+
+def fixed_seed(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A count with noise from a generator that begins anew for every answer."""
+    import numpy as np  # noqa: PLC0415 (a list of mistakes does without)
+
+    return sum(values) + _noise(1 / epsilon, np.random.default_rng(2026))
+
+
+def doubles(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A count with noise in floating point, by the textbook's formula."""
+    u = rng.uniform(-1, 1)
+    return sum(values) + math.copysign(math.log(abs(u)) / epsilon, u)
+
+
+def _noise(scale: float, rng: np.random.Generator) -> float:
+    """Laplace noise of whole numbers, the difference of two geometric ones [GRS09]."""
+    end = -math.expm1(-1 / scale)
+    return float(rng.geometric(end) - rng.geometric(end))
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A mechanism to be audited in class."""
+
+    name: str
+    function: Function
+    explanation: str
+    """What the mistake is, and what keeps it out of dpdb."""
+    values: Values = Mechanism.values
+
+    @property
+    def title(self) -> str:
+        """What the mechanism does, in a sentence."""
+        return (self.function.__doc__ or "").strip()
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism with the values that it is audited on."""
+        return Mechanism(self.function, values=self.values)
+
+
+EXERCISES = (
+    Exercise(
+        "laplace",
+        laplace,
+        "No mistake: one person changes a count by 1, and the scale is 1/ε. The bound comes near "
+        "to ε and stays below it. An audit cannot prove that a mechanism is private, only that "
+        "one is not.",
+    ),
+    Exercise(
+        "forgotten-sensitivity",
+        forgotten_sensitivity,
+        f"One person can change the sum by {LARGEST}, so the scale has to be {LARGEST}/ε. What is "
+        f"called ε = 1 is ε = {LARGEST}. dpdb reads Δf off the declared bounds.",
+        values=(3, 7, 0, 5, LARGEST),
+    ),
+    Exercise(
+        "reused-noise",
+        reused_noise,
+        "One answer less the other is exact: the noise is gone, and it does not matter how large "
+        "it was. dpdb draws noise anew for every release.",
+    ),
+    Exercise(
+        "unsplit-budget",
+        unsplit_budget,
+        f"{QUESTIONS} answers at ε are {QUESTIONS}·ε together: their mean is nearer to the truth "
+        "than any of them. dpdb gives each a part of ε, and answers the same question from memory.",
+    ),
+    Exercise(
+        "rounded-first",
+        rounded_first,
+        f"One person can tip the rounding, and then moves the count by {COARSE} and not by 1. "
+        "dpdb adds noise first; what is rounded after that tells no more.",
+        values=(0, 1, 1, 1, 0, 1, 1, 1),
+    ),
+    Exercise(
+        "fixed-seed",
+        fixed_seed,
+        "The noise is the same number every time, so the answer is one number with the person and "
+        "another without. The bound is the most that so many runs can prove; the true ε has no "
+        "bound. dpdb draws from the operating system's entropy.",
+        values=(0, 1, 1, 0, 1),
+    ),
+    Exercise(
+        "doubles",
+        doubles,
+        "A double near 0 has more binary places than one near 1, so that 0 + noise can be what 1 + "
+        "noise cannot (dpdb lab floating-point). dpdb draws whole numbers, exactly, on a grid.",
+        values=(1,),
+    ),
+)
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise called `name`; underscores are as good as hyphens."""
+    known = {each.name: each for each in EXERCISES}
+    wanted = name.casefold().replace("_", "-")
+    if wanted not in known:
+        hint = did_you_mean(wanted, known) or "`dpdb lab audit` lists them; a file ends in .py"
+        raise UsageError(f"no mechanism is called {name}", hint=hint)
+    return known[wanted]

@@ -1,0 +1,264 @@
+"""Messages between the process that has a session and a student's, as plain values.
+
+Requests and answers go to the student as pickles. Attacks, scenarios and guesses come back as
+JSON, and are checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from inspect import get_annotations
+from typing import Any
+
+from dpdb.errors import DpdbError
+from dpdb.lab.attack import Attack
+from dpdb.lab.database import MANY, Defence, Unprotected
+from dpdb.lab.foils import (
+    DoubleLaplace,
+    EachItsOwn,
+    LocalSensitivity,
+    QuerySetSize,
+    Rounded,
+    RowsAsUnits,
+    Sticky,
+)
+from dpdb.lab.scenario import Scenario
+from dpdb.records import dataclass
+
+Plain = bool | int | float | str | None | tuple["Plain", ...]
+
+
+class Unfit(Exception):
+    """A student's file, or what comes out of it, is not what is needed; the message says why."""
+
+
+def plain(value: object) -> Plain:
+    """A number, a text, or a tuple of them, as JSON can carry it; numpy's become Python's."""
+    value = getattr(value, "tolist", lambda: value)()
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case Sequence():
+            return tuple(map(plain, value))
+    raise Unfit(f"a number, a text or a tuple of them is needed, not {type(value).__name__}")
+
+
+def from_json(value: object) -> Plain:
+    """A value as it was before JSON turned its tuples into lists."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list():
+            return tuple(map(from_json, value))
+    raise Unfit("a number, a text or a tuple of them is needed")
+
+
+@dataclass(frozen=True)
+class DescribeFile:
+    """Which attack is in the file?"""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """Draw data and a secret."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Find out the secret of somebody else's data."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class CountRight:
+    """How many guesses were right?"""
+
+    guess: Plain
+    truth: Plain
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Draw outputs of the mechanism in the file, on the values with a person and without."""
+
+    runs: int
+    seed: int
+
+
+Request = DescribeFile | Deal | Run | CountRight | Measure
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The database refuses a statement."""
+
+    reason: str
+
+
+Fields = Mapping[str, Any]
+"""A JSON object."""
+STORY = ("title", "source", "secret", "idea", "remedy")
+"""The texts of an attack, all of them optional in a file."""
+NUMBERS = ("queries", "trials", "worlds", "distance")
+LONGEST_TEXT = 2000
+_FRACTION = re.compile(r"[0-9]{1,50}(/[0-9]{1,50})?")
+MOST_ROWS = 100_000
+DEFENCES: dict[str, type[Defence]] = {
+    kind.__name__: kind
+    for kind in (
+        *(Unprotected, Rounded, QuerySetSize, Sticky, EachItsOwn),
+        *(LocalSensitivity, DoubleLaplace, RowsAsUnits),
+    )
+}
+"""The defences that a file can name: those that are made of numbers and texts."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a file says of its attack."""
+
+    story: Mapping[str, str]
+    queries: int
+    trials: int
+    worlds: int | None
+    distance: int
+    off: Defence
+    foils: tuple[Defence, ...]
+
+
+def described(attack: Attack) -> Fields:
+    """An attack without its code."""
+    return {
+        "story": {name: str(getattr(attack, name, "")) for name in STORY},
+        **{name: plain(getattr(attack, name)) for name in NUMBERS},
+        "off": _sent(attack.off),
+        "foils": [_sent(foil) for foil in attack.foils],
+    }
+
+
+def description(sent: Fields) -> Description:
+    """What `described` has sent."""
+    story = {name: _text(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY}
+    return Description(
+        story={name: text for name, text in story.items() if text},
+        queries=_whole(sent["queries"], "queries", MANY),
+        trials=_whole(sent["trials"], "trials", MANY),
+        worlds=None if sent["worlds"] is None else _whole(sent["worlds"], "worlds", 10**100),
+        distance=_whole(sent["distance"], "distance", MANY),
+        off=_defence(sent["off"]),
+        foils=tuple(map(_defence, sent["foils"])),
+    )
+
+
+def dealt(scenario: object) -> Fields:
+    """A scenario as plain values: its cells are texts, as in a CSV file."""
+    if not isinstance(scenario, Scenario):
+        raise Unfit(f"scenario returned {type(scenario).__name__}, not Scenario(columns, rows, …)")
+    if not isinstance(scenario.columns, str):
+        raise Unfit("the columns of a Scenario are needed as text, as in a policy")
+    return {
+        "columns": scenario.columns,
+        "rows": [["" if cell is None else str(cell) for cell in row] for row in scenario.rows],
+        "truth": plain(scenario.truth),
+        "table": scenario.table,
+        "neighbors": str(scenario.neighbors),
+        "unit": scenario.unit,
+        "rows_per_unit": scenario.rows_per_unit,
+    }
+
+
+def scenario(sent: Fields) -> Scenario:
+    """What `dealt` has sent. The table's name is that of a file, and so a plain word."""
+    table, unit = _text(sent["table"], "table"), sent["unit"]
+    if not re.fullmatch(r"[A-Za-z]\w{0,40}", table, flags=re.ASCII):
+        raise Unfit(f"a table cannot be called {table[:50]}")
+    if sent["neighbors"] not in ("replace", "add-remove"):
+        raise Unfit("neighbors is 'replace' or 'add-remove'")
+    if len(sent["rows"]) > MOST_ROWS:
+        raise Unfit(f"a scenario has at most {MOST_ROWS} rows")
+    made = Scenario(
+        columns=_text(sent["columns"], "columns"),
+        rows=[tuple(_text(cell, "a cell") for cell in row) for row in sent["rows"]],
+        truth=from_json(sent["truth"]),
+        table=table,
+        neighbors=sent["neighbors"],
+        unit=unit,
+        rows_per_unit=_whole(sent["rows_per_unit"], "rows_per_unit", MANY),
+    )
+    try:
+        names = [column.name for column in made.declared]
+    except DpdbError as error:
+        raise Unfit(f"the columns of its scenario: {error.message}") from None
+    if unit is not None and unit not in names:
+        raise Unfit(f"the unit is not one of the columns {', '.join(names)}")
+    if any(len(row) != len(names) for row in made.rows):
+        raise Unfit(f"not every row has a cell for each of {', '.join(names)}")
+    return made
+
+
+def _sent(defence: Defence) -> Fields:
+    kind = type(defence).__name__
+    if DEFENCES.get(kind) is not type(defence):
+        raise Unfit(f"off and foils of a file are made of {', '.join(DEFENCES)}, not of {kind}")
+    values = {
+        name: str(value) if isinstance(value, Fraction) else plain(value)
+        for name, value in vars(defence).items()
+    }
+    return {"kind": kind, **values}
+
+
+def _defence(sent: Fields) -> Defence:
+    kind = DEFENCES[sent["kind"]]
+    types = get_annotations(kind)
+    return kind(**{name: _field(each, sent[name]) for name, each in types.items()})
+
+
+def _field(kind: str, value: object) -> object:
+    """The value of a defence's field, of the type that the field is declared with."""
+    read: dict[str, Callable[[object], object]] = {
+        "int": lambda v: _whole(v, "a number of a defence", MANY),
+        "str": lambda v: _text(v, "a name of a defence"),
+        "float": _positive,
+        "float | None": lambda v: None if v is None else _positive(v),
+        "Fraction": _fraction,
+    }
+    return read[kind](value)
+
+
+def _positive(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < MANY:
+        raise Unfit(f"a defence's numbers are above 0 and below {MANY}")
+    return value
+
+
+def _fraction(value: object) -> Fraction:
+    text = _text(value, "a fraction")
+    # Fraction itself reads 1e999999999, too, and would be at it for ever.
+    if not _FRACTION.fullmatch(text):
+        raise Unfit("a fraction of a defence is too long")
+    exact = Fraction(text)
+    _positive(float(exact))
+    return exact
+
+
+def _whole(value: object, name: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise Unfit(f"{name} is a whole number, and at least 1")
+    return value
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"{name} is a text")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unfit(f"{name} has half a character in it")
+    return value

@@ -1,0 +1,200 @@
+"""The game of the room: questions about random subsets, and the guesses after each answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from dpdb.answers.answer import Answer
+from dpdb.lab.attacks.many_answers import estimates
+from dpdb.lab.database import Defence, Protected, Refused, Unprotected, number
+from dpdb.lab.foils import Rounded
+from dpdb.lab.scenario import Scenario
+from dpdb.lab.trial import Wire
+from dpdb.records import dataclass
+
+HONEST = Fraction(1)
+"""The ε of the one honest count; its noise has scale 1/ε, and is within ± 3 in 95 of 100."""
+EACH = Fraction(1, 50)
+"""The ε of each of the attacker's questions under a budget."""
+ATTACKS = 50
+"""The number of these questions; together they cost as much as the honest count."""
+BUDGET = HONEST + ATTACKS * EACH
+ROUNDED_TO = 3
+EXACTLY, ROUNDED = 2, 10
+"""Questions for each seat, where no budget limits them."""
+UNKNOWN = "·"
+SURE = 0.25
+"""A bit is believed once its estimate is nearer than this to 0 or to 1."""
+WHOLE_ROOM = "SELECT COUNT(*) FROM room WHERE secret = 1"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One way in which the room's questions are answered."""
+
+    title: str
+    note: str
+    defence: Defence
+    questions: int | None = None
+    """The number of questions about subsets; None to go on until the budget is used up."""
+
+    @property
+    def budget(self) -> bool:
+        """Whether there is a budget; then the first question counts the whole room."""
+        return self.questions is None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The state of the game after a question."""
+
+    sql: str
+    answer: str
+    asked: int
+    """Questions about subsets so far."""
+    guesses: str
+    """One character for each seat: 0, 1 or, while it is open, `UNKNOWN`."""
+    left: float | None = None
+    """The share of the budget that is left, if there is one."""
+    honest: str = ""
+    """The honest count, if there was one."""
+    refused: bool = False
+
+
+def stages(seats: int) -> tuple[Stage, ...]:
+    """The stages of the game for so many seats."""
+    return (
+        Stage(
+            "Exact counts",
+            f"Every answer is exact. There are {EXACTLY} questions for each seat.",
+            Unprotected(),
+            EXACTLY * seats,
+        ),
+        Stage(
+            f"Counts rounded to {ROUNDED_TO}s",
+            f"{Rounded(ROUNDED_TO).note} That costs the attacker more questions: {ROUNDED} for "
+            f"each seat instead of {EXACTLY}.",
+            Rounded(ROUNDED_TO),
+            ROUNDED * seats,
+        ),
+        Stage(
+            f"Under dpdb's budget of ε = {float(BUDGET):g}",
+            f"First one honest question, at ε = {float(HONEST):g}: how many in the whole room? "
+            f"What is left buys the attacker {ATTACKS} questions at ε = {float(EACH):g}; the noise "
+            f"of each has scale {1 / EACH}, in a room of {seats}. Whatever is asked with ε = "
+            f"{float(BUDGET):g}, who is as likely 0 as 1 is found out in at most {ceiling():.0%}; "
+            f"these {ATTACKS} come to about as much as tossing coins.",
+            Protected(float(BUDGET), 2 + ATTACKS),
+        ),
+    )
+
+
+def ceiling() -> float:
+    """The highest chance to guess a seat: e^ε / (1 + e^ε) (Wasserman and Zhou 2010)."""
+    return 1 / (1 + math.exp(-float(BUDGET)))
+
+
+def coins(seats: int, seed: int) -> tuple[int, ...]:
+    """Random secret bits, for a room that nobody types in."""
+    return tuple(np.random.default_rng([seed, seats]).integers(2, size=seats).tolist())
+
+
+def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Iterator[Turn]:
+    """The steps of a stage, each after its question was answered by a session."""
+    seats = len(bits)
+    scenario = Scenario(columns(seats), list(enumerate(bits, 1)), None, table="room")
+    database = Wire(stage.defence.open(scenario, directory, seed))
+    step = Turn("", "", 0, UNKNOWN * seats)
+    if stage.budget:
+        step = _counted_honestly(database, step)
+        yield step
+    drawn, chosen = subsets(seats, seed), list[tuple[int, ...]]()
+    counts: list[float] = []
+    while not step.refused and (stage.questions is None or step.asked < stage.questions):
+        chosen.append(next(drawn))
+        step = _asked(database, step, chosen, counts)
+        yield step
+
+
+def _asked(
+    database: Wire, step: Turn, chosen: Sequence[tuple[int, ...]], counts: list[float]
+) -> Turn:
+    """The next step: ask about the last of the subsets, and add its count to `counts`."""
+    sql = question(chosen[-1])
+    try:
+        answer = database.execute(sql)
+    except Refused as refusal:
+        return replace(step, sql=sql, answer=str(refusal), refused=True)
+    counts.append(number(answer))
+    return replace(
+        step,
+        sql=sql,
+        answer=_said(answer),
+        asked=len(counts),
+        guesses=believed(estimates(chosen, counts).tolist()),
+        left=None if step.left is None else _left(answer),
+    )
+
+
+def _counted_honestly(database: Wire, step: Turn) -> Turn:
+    """The first question under a budget; those that follow are cheaper."""
+    database.execute(f"SET epsilon = {float(HONEST):g}")
+    answer = database.execute(WHOLE_ROOM)
+    database.execute(f"SET epsilon = {float(EACH):g}")
+    count = _said(answer)
+    return replace(step, sql=WHOLE_ROOM, answer=count, left=_left(answer), honest=count)
+
+
+def subsets(seats: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Random subsets without end, as zeros and ones; none is empty."""
+    chance = np.random.default_rng([seed, seats, 1])
+    while True:
+        subset = tuple(chance.integers(2, size=seats).tolist())
+        if any(subset):
+            yield subset
+
+
+def question(subset: Sequence[int]) -> str:
+    """The statement that counts the ones in the seats of a subset."""
+    chosen = ", ".join(str(seat) for seat, inside in enumerate(subset, 1) if inside)
+    return f"{WHOLE_ROOM} AND seat IN ({chosen})"
+
+
+def believed(values: Sequence[float]) -> str:
+    """The guesses that estimates of the bits lead to, a character for each seat."""
+    return "".join("0" if x < SURE else "1" if x > 1 - SURE else UNKNOWN for x in values)
+
+
+def right(guesses: str, bits: Sequence[int]) -> int:
+    """The number of guesses that are right."""
+    return sum(guess == str(bit) for guess, bit in zip(guesses, bits, strict=True))
+
+
+def columns(seats: int) -> str:
+    """The declaration of the room's columns."""
+    return (
+        f'seat = {{ type = "integer", bounds = [1, {seats}], nullable = false }}\n'
+        'secret = { type = "integer", bounds = [0, 1], nullable = false }\n'
+    )
+
+
+def _said(answer: Answer) -> str:
+    """The count as text, with its margin if it has one."""
+    value = f"{number(answer):g}"
+    if not answer.intervals:
+        return value
+    low, high = answer.intervals[0][0] or (None, None)
+    if not isinstance(low, int | float) or not isinstance(high, int | float):
+        return value
+    return f"{value} ± {max(high - number(answer), number(answer) - low):g}"
+
+
+def _left(answer: Answer) -> float:
+    """The share of ε that is left."""
+    return float(answer.balance.epsilon_left / answer.balance.budget.epsilon)

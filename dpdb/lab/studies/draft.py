@@ -1,0 +1,230 @@
+"""What a data file suggests for its policy: how it is written, types, the unit.
+
+Types of a CSV file are those of its first rows; other files and servers say themselves of what
+types their columns are.
+
+Bounds are never suggested: they must come from knowledge of the subject.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from dpdb.errors import DataFileError
+from dpdb.lab.studies.cells import text_rows
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv.csv_format import COMMA, FALLBACK, UTF8, CsvFormat, separator_by_name
+from dpdb.policy.csv.csv_header import first_record, numbered_name, separator_of
+from dpdb.policy.csv.csv_stream import encoding_of, open_csv
+from dpdb.policy.schemas.table_files import (
+    header_of,
+    remarks,
+    undeclared_server_table,
+    undeclared_tables,
+)
+from dpdb.policy.storage import (
+    Storage,
+    file_kind,
+    is_server_address,
+    server_table,
+    within_file,
+)
+from dpdb.policy.timestamps import read_timestamp
+from dpdb.records import dataclass
+from dpdb.vectors import grammar
+
+PLACEHOLDERS = frozenset(
+    ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", ":", "?", "n.v.")
+)
+"""What people write into cells of which they know nothing."""
+_WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
+_LETTERS = (frozenset("tf"), frozenset("yn"))
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
+_LEADING_ZERO = re.compile(r"0[0-9]+")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_DECIMAL_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+")
+
+
+@dataclass(frozen=True)
+class SuggestedType:
+    """What a column seems to be."""
+
+    kind: Kind
+    unreadable: int
+    """How many cells of the sample it would make NULL, empty ones left out."""
+    repeats: bool
+    """Whether several rows have the same value."""
+
+
+def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
+    """The type that nearly all of a column's cells have; text if there is none.
+
+    Empty cells and placeholders say nothing. One other cell, or one in twenty, may be wrong.
+    """
+    filled = [cell for cell in cells if cell]
+    telling = [cell for cell in filled if cell.strip().casefold() not in PLACEHOLDERS]
+    repeats = len(set(telling)) < len(telling)
+    for kind in (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NUMBER):
+        fitting = _fitting(kind, telling, decimal)
+        wrong = len(telling) - len(fitting)
+        if len(fitting) > wrong and wrong <= max(1, len(telling) // 20):
+            if kind is Kind.NUMBER and all(_WHOLE.fullmatch(cell) for cell in fitting):
+                kind = Kind.INTEGER  # noqa: PLW2901
+            return SuggestedType(kind, len(filled) - len(fitting), repeats)
+    return SuggestedType(Kind.TEXT, 0, repeats)
+
+
+def suggested_decimal(columns: Sequence[Sequence[str]]) -> str:
+    """The decimal mark that more cells have."""
+    commas = sum(bool(_DECIMAL_COMMA.fullmatch(cell)) for cells in columns for cell in cells)
+    points = sum(bool(_DECIMAL_POINT.fullmatch(cell)) for cells in columns for cell in cells)
+    return "," if commas > points else "."
+
+
+def _fitting(kind: Kind, cells: list[str], decimal: str) -> list[str]:
+    """The cells that are of a kind."""
+    match kind:
+        case Kind.BOOLEAN:
+            return _booleans(cells)
+        case Kind.DATE:
+            return [cell for cell in cells if grammar.date(cell) is not None]
+        case Kind.TIMESTAMP:
+            return [cell for cell in cells if read_timestamp(cell) is not None]
+    if any(_LEADING_ZERO.fullmatch(cell) for cell in cells):
+        return []  # As numbers, 007 and 7 would be the same.
+    return [cell for cell in cells if grammar.number(grammar.with_point(cell, decimal)) is not None]
+
+
+def _booleans(cells: list[str]) -> list[str]:
+    """The cells that say true or false; letters do only where both of a pair are there."""
+    said = {cell.lower() for cell in cells}
+    words = _WORDS.union(*(pair for pair in _LETTERS if pair <= said))
+    return [cell for cell in cells if cell.lower() in words]
+
+
+SAMPLE_ROWS = 10_000
+_FIRST_BYTES = 1 << 20
+_MARKED_NAME = {"utf-16-le": "utf-16", "utf-16-be": "utf-16",
+                "utf-32-le": "utf-32", "utf-32-be": "utf-32"}  # fmt: skip
+_IDENTITIES = frozenset(
+    ("id", "uid", "uuid", "guid", "key", "nr", "no", "number", "name", "email", "mail", "phone",
+     "ssn", "person", "patient", "customer", "client", "user", "member", "employee", "student",
+     "pupil", "household", "subject", "participant", "account")
+)  # fmt: skip
+"""Words that columns are called by which say whom a row is about."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+"""One word of a name that is written_so, or writtenSo."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a policy of a file would begin with.
+
+    The format in its table is what the policy has to declare of how the file is written.
+    """
+
+    table: Table
+    types: tuple[SuggestedType, ...]
+    units: tuple[str, ...]
+    """The columns that by their names may say whom a row is about."""
+    notes: tuple[str, ...]
+    """What the data owner should know, and a policy should not tell."""
+
+
+def drafts(source: str, form: CsvFormat) -> list[Draft]:
+    """The draft for each table of a file, or for the one of a server that an address names.
+
+    A CSV file is written as `form` says.
+    """
+    if is_server_address(source):
+        return [_typed_draft(undeclared_server_table(server_table(source)))]
+    path = Path(source)
+    if file_kind(within_file(path)[0]) is Storage.CSV:
+        return [_csv_draft(path, form)]
+    return [_typed_draft(table) for table in undeclared_tables(path)]
+
+
+def _typed_draft(table: Table) -> Draft:
+    """The draft for a table whose columns have types already."""
+    return Draft(
+        table,
+        tuple(SuggestedType(column.kind, 0, repeats=False) for column in table.columns),
+        tuple(column.name for column in table.columns if _may_name_units(column)),
+        (),
+    )
+
+
+def _csv_draft(path: Path, form: CsvFormat) -> Draft:
+    """The draft for a CSV file that is written as `form` says, where it says anything."""
+    form, names, notes = _as_written(path, form)
+    [table] = undeclared_tables(path, form, names)
+    rows = list(islice(text_rows(table), SAMPLE_ROWS))
+    columns = [[row[place] for row in rows] for place in range(len(table.columns))]
+    if header_of(table).punctuation.separator != COMMA.encode():
+        table = replace(table, csv=replace(form, decimal=suggested_decimal(columns)))
+    types = tuple(suggested_type(cells, table.csv.decimal) for cells in columns)
+    notes = [*notes, *remarks(table)]
+    units = []
+    for column, suggested in zip(table.columns, types, strict=True):
+        if suggested.unreadable:
+            notes.append(
+                f"{column.name}: {suggested.unreadable} of the first {len(rows)} cells are no "
+                f"{suggested.kind}, and will be NULL"
+            )
+        if _may_name_units(column) and suggested.kind is not Kind.BOOLEAN:
+            units.append(column.name)
+            if suggested.repeats:
+                unit = f'unit = "{column.name}"'
+                notes.append(f"{column.name} repeats. If it identifies a person, set {unit}")
+    return Draft(table, types, tuple(units), tuple(notes))
+
+
+def _may_name_units(column: Column) -> bool:
+    """Whether the column, by its name, says whom a row is about."""
+    return not _IDENTITIES.isdisjoint(word.lower() for word in _WORD.findall(column.name))
+
+
+def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list[str]]:
+    """What to declare of how a file is written, names for columns without a header, and notes."""
+    notes = []
+    as_if_header = replace(form, header=True)
+    encoding, mark = encoding_of(path, as_if_header)
+    if form.encoding is None and encoding == UTF8 and not _is_utf8(path):
+        encoding = FALLBACK
+        notes.append(f"{path}: not all is UTF-8, so the file is taken for {FALLBACK}")
+    with open_csv(path, encoding, mark) as stream:
+        start = stream.read(_FIRST_BYTES).decode("latin-1")
+    separator, _, guesses = separator_of(path, as_if_header, start)
+    notes.extend(f"{path}: {guess}" for guess in guesses)
+    written = form
+    if separator != (separator_by_name(path) or COMMA):
+        written = replace(written, separator=separator)
+    if form.encoding is None and (encoding != UTF8 or (mark and not form.header)):
+        name = _MARKED_NAME.get(encoding, "utf-8-sig") if mark else encoding
+        written = replace(written, encoding=name)
+    if form.header:
+        return written, [], notes
+    try:
+        record = first_record(start, separator, form.quote)
+    except csv.Error as error:
+        raise DataFileError(f"{path}, line 1: the first row is not CSV: {error}") from error
+    if record is None:
+        raise DataFileError(f"{path} is empty")
+    return written, [numbered_name(at) for at in range(1, len(record.cells) + 1)], notes
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether the file begins as a text in UTF-8 does."""
+    with open_csv(path) as stream:
+        start = stream.read(_FIRST_BYTES)
+    try:
+        codecs.getincrementaldecoder(UTF8)().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
