@@ -6,7 +6,7 @@ SCALE ?= 1
 # Compiled modules are kept, whatever the environment says: hundreds of processes import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test suite test-long test-spark lint bench data lab
+.PHONY: run test suite test-long test-spark lint bench data pictures lab
 .DELETE_ON_ERROR:
 
 run: .venv/run  ## private answers about the sample data
@@ -45,6 +45,9 @@ lab: .venv/run  ## every attack as a page, linked from lab/index.html
 data: .venv/run  ## make the files of sample_data anew
 	$(BIN)/python scripts/make_sample_data.py
 	$(BIN)/python scripts/make_shop_data.py
+
+pictures: .venv/dev  ## draw the pictures of README anew
+	$(BIN)/python scripts/make_pictures.py
 
 # What running needs comes first and alone, so that the first answer is there soon. pip would compile
 # all that it installs, though most of it is never imported. What is imported here is compiled for

@@ -81,6 +81,17 @@ class Terminal:
         written = [(cells[y], max(cells[y], default=-1) + 1) for y in range(self._screen.lines)]
         return ["".join(line[x].data for x in range(end)).rstrip() for line, end in written]
 
+    def cells(self) -> list[list[tuple[str, str, bool, bool]]]:
+        """Each character of each line with its colour, whether it is bold, and reversed."""
+        rows = (self._screen.buffer[y] for y in range(self._screen.lines))
+        return [
+            [
+                (cell.data, "ink" if cell.fg == "default" else cell.fg, cell.bold, cell.reverse)
+                for cell in (row[x] for x in range(self._screen.columns))
+            ]
+            for row in rows
+        ]
+
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
