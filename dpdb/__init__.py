@@ -95,7 +95,7 @@ _MODULES = {
     "connect": "dpdb.session.connect",
     "load_ipython_extension": "dpdb.interfaces.jupyter",  # what %load_ext looks for
 }
-"""Where names are defined; all others of `__all__` are errors."""
+"""The modules that define names; all others of `__all__` are errors."""
 
 
 def __getattr__(name: str) -> object:

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 LONGEST = 300
-"""How many characters of a message or a hint are shown."""
+"""The most characters of a message or a hint that are shown."""
 _SHOWN = 76
-"""How many characters of a statement's line are shown at most."""
+"""The most characters of a statement's line that are shown."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class InternalError(DpdbError):
 
 
 class OutOfResources(DpdbError):
-    """The machine lacks something; what it is may depend on rows, and so is not said."""
+    """The machine lacks memory or files. The lack may depend on rows, and so is not named."""
 
 
 class SetupError(DpdbError):
@@ -142,7 +142,7 @@ class DataFileError(SetupError):
 class LedgerError(SetupError):
     """The ledger of a lasting budget cannot be relied on, or does not allow this session.
 
-    Nothing is answered then. What a statement cost before it failed stays paid.
+    Nothing is answered then. A statement that failed after its debit stays paid.
     """
 
 
@@ -156,8 +156,8 @@ STAYS_PAID = "what it cost stays paid"
 def reportable(error: Exception) -> DpdbError:
     """The error to show for one that was raised: the text of any that is not ours may hold a cell.
 
-    What a process runs out of is Python's MemoryError, OSError or RecursionError, a RuntimeError
-    where no thread can be started, and an ImportError where a library cannot be loaded.
+    A lack of memory, files or threads is Python's MemoryError, OSError or RecursionError, a
+    RuntimeError if no thread can be started, and an ImportError if a library cannot be loaded.
     """
     if isinstance(error, DpdbError):
         return error
@@ -275,7 +275,7 @@ def error_text(statement: str, error: DpdbError, columns: int | None = None) -> 
     """`error: …`, the line of the statement with a caret, and a hint, within so many columns."""
     parts = folded(printable(error.message), columns, "error: ", " " * 7)
     lines = statement.split("\n")
-    # What else is refused, or fails, is not wrong in any one place of the statement.
+    # Other errors are not about one place in the statement.
     wrong = not isinstance(error, BudgetExceeded | SetupError | InternalError | OutOfResources)
     if wrong and statement and error.place and error.place.line <= len(lines):
         room = _SHOWN if columns is None else max(min(_SHOWN, columns - 5), 20)

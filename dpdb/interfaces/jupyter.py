@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """What `%load_ext dpdb` calls: the shell gets `%dpdb` and `%%dpdb`."""
+    """Give the notebook `%dpdb` and `%%dpdb`; `%load_ext dpdb` calls this function."""
     notebook = Notebook(shell)
     manager = shell.magics_manager
     manager.register_function(notebook.connect, magic_kind="line", magic_name="dpdb")

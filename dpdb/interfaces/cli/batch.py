@@ -41,7 +41,7 @@ class Batch(Console):
         """The gravest exit code so far."""
         self._session = session
         self._begun: set[OutputFile | None] = set()
-        """Where an answer was shown, so that a blank line comes before the next one."""
+        """The outputs that have an answer, so that a blank line comes before the next one."""
         self._hopeless = False
         """Whether something other than a statement failed, so that none can succeed."""
 

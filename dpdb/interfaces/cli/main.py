@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: this machine has too little memory", file=sys.stderr)
         return 1
     except OSError as error:
-        # Where the reader of a pipe is gone, there is nobody to report an error to.
+        # If the reader of a pipe is gone, there is nobody to report an error to.
         if error.errno != errno.EPIPE:
             print(f"error: cannot write: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,7 +78,7 @@ def _session(
     policy: Policy, options: argparse.Namespace, progress: ProgressLine, *, protected: bool = True
 ) -> Session:
     """The session that the options ask for; in teaching mode it can begin with privacy off."""
-    # How a file is read in parts tells its size, which is for its owner to see.
+    # The progress of a load tells the file's size, which is for its owner to see.
     shown = progress if sys.stderr.isatty() and not options.restricted else None
     session = session_on(
         policy, teach=options.teach, seed=options.seed, analyst=options.analyst, progress=shown

@@ -50,7 +50,7 @@ class _Command:
     summary: str
     options: tuple[Option, ...]
     words: tuple[str, ...]
-    """What its positional arguments can be, besides files."""
+    """The values of its positional arguments, besides files."""
 
     @property
     def takes_files(self) -> bool:
@@ -104,7 +104,7 @@ def _bash(commands: Sequence[_Command]) -> Iterator[str]:
 
 
 _BASH_FILES = "compopt -o default 2>/dev/null"
-"""Where no word fits, bash completes the names of files."""
+"""Bash completes the names of files if no word fits."""
 
 
 def _bash_values(option: Option) -> str:

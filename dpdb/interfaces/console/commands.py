@@ -17,7 +17,7 @@ from dpdb.policy.names import quoted
 from dpdb.records import dataclass
 
 RECENT = 20
-"""How many entries `.history` shows."""
+"""The number of entries that `.history` shows."""
 FOREIGN = {
     ".budget": "SHOW BUDGET; says what is left",
     ".headers": "answers always have a header; .mode csv is the plainest",
@@ -43,7 +43,7 @@ Run = Callable[[Console, str], bool]
 
 @dataclass(frozen=True)
 class DotCommand:
-    """One dot command; `run` takes its argument, and returns whether it succeeded."""
+    """A dot command; `run` takes its argument, and returns whether it succeeded."""
 
     usage: str
     help: str

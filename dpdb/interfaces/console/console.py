@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Entry = Command | Sql | DpdbError
-"""What a file has: a command, a statement, or something that is neither, as the error in it."""
+"""An entry of a file: a command, a statement, or an error for a text that is neither."""
 
 
 class OutputLost(OSError):

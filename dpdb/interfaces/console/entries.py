@@ -48,7 +48,7 @@ class Sql:
 
     @property
     def hint(self) -> str | None:
-        """What helps where a line within the statement looks like a command."""
+        """A hint for a statement with a line in it that looks like a command."""
         _, *later = self.text.split("\n")
         if any(map(_INTERJECTION.fullmatch, later)):
             return "before a command, a statement has to end with ;"
@@ -122,7 +122,7 @@ def _unfinished(text: str) -> str:
             break
         position = after
     rest = text[position:]
-    # What is closed lets a word on the next line begin a statement of its own.
+    # After a complete entry, a word on the next line begins a statement of its own.
     closed = [*split(f"{rest}\n{_NEXT}")][-1:] == [Piece(_NEXT, complete=False)]
     return "" if closed else rest
 

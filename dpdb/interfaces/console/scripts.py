@@ -27,21 +27,21 @@ from dpdb.records import dataclass
 from dpdb.sql.text.splitting import BEGINNINGS, CLAUSES
 
 LONGEST_FILE = 10_000_000
-"""How many characters are read from one file of statements, or from standard input."""
+"""The most characters that are read from a file of statements, or from standard input."""
 _NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
 _STATEMENT = re.compile(
     r"(explain\s+)?(select|with)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)"
     rf"|desc(ribe)?[ \t]+{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
     re.IGNORECASE,
 )
-"""What may be a statement: no rows under a header that begins like one, but for SELECT and WITH."""
+"""A text that may be a statement. Rows under a header match only if it begins SELECT or WITH."""
 _OTHER_SQL = re.compile(
     rf"create\s+(or\s+replace\s+)?(temp\s+|temporary\s+)?(table|view)\s+{_NAME}\s*(as\b|\()(?s:.*)"
     rf"|drop\s+(table|view)\s+{_NAME}|pragma\s+\w+(\s*=\s*\w+|\(\w*\))?"
     rf"|(un)?pivot\s+{_NAME}\s+on\s+(?s:.*)",
     re.IGNORECASE,
 )
-"""What other shells understand: a file with it is one of statements all the same."""
+"""Statements of other shells: a file with such a statement is one of statements all the same."""
 _OTHER_COMMAND = re.compile(r"[.\\][A-Za-z]+[+?]?")
 """A command, even one that is not there, such as `.echo on` or one that is mistyped."""
 
@@ -51,7 +51,7 @@ class Scripted(Sql):
     """A statement in a file."""
 
     file: str
-    """What the file is called, for errors."""
+    """The name of the file, for errors."""
     begins: Place
     """The place in the file at which the statement begins."""
     trusted: bool

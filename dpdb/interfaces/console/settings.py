@@ -21,7 +21,7 @@ SWITCH = ("on", "off")
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting and the values that it can have; the first is the default."""
+    """A setting and the values that it can have; the first is the default."""
 
     name: str
     values: tuple[str, ...]

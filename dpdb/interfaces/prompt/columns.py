@@ -57,7 +57,7 @@ def is_accepted(column: Column, calls: Sequence[str]) -> bool:
         return False
     if not _fits(column, takes):
         return False
-    # What CLAMP bounds needs no bounds of its own.
+    # An argument of CLAMP needs no bounds of its own.
     bounded = next((AGGREGATES[name].bounded for name in calls if name in AGGREGATES), False)
     clamped = "CLAMP" in calls or takes is Takes.KEY or column.kind is Kind.BOOLEAN
     return not bounded or clamped or column.bounds is not None

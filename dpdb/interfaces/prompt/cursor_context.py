@@ -26,7 +26,7 @@ CLAUSES = ("SELECT", "FROM", "WHERE", "BY", "HAVING", "LIMIT", "OFFSET", "OPTION
            "DESCRIBE", "DESC", "SHOW", "EXPLAIN")  # fmt: skip
 
 _BEFORE_TABLES = ("FROM", "AS", "MATERIALIZED")
-"""What stands before the parenthesis around a SELECT within FROM or WITH."""
+"""The words before the parenthesis around a SELECT within FROM or WITH."""
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ def _make_room(session: PromptSession[str]) -> None:
 
 
 def completer_of(console: Console, *, teach: bool) -> ShellCompleter:
-    """What completes statements and the commands that there are."""
+    """The completer of statements and of the console's commands."""
     commands = {name: command.help for name, command in commands_of(console).items()}
     return ShellCompleter(console.policy, commands, teach=teach)
 

@@ -44,7 +44,7 @@ class Preload(Thread):
         return self._can_plan.is_set()
 
     def run(self) -> None:
-        # What cannot be imported here is told by the statement that needs it.
+        # The statement that needs a module tells that it cannot be imported.
         with suppress(ImportError, MemoryError, OSError):
             import_module("dpdb.session.session")
             self._can_plan.set()
@@ -116,7 +116,7 @@ class Shell(Console):
 
     @property
     def balance(self) -> Balance:
-        """What is left of the budget."""
+        """The budget that is left."""
         if "session" not in self.__dict__:
             return Balance.after(self.policy.budget)
         return self.session.balance
