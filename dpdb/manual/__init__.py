@@ -23,6 +23,7 @@ from dpdb.records import dataclass
 PAGES = (
     "start",
     "howto",
+    "coming",
     "budgets",
     "prompt",
     "shop",

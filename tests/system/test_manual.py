@@ -182,7 +182,7 @@ QUESTIONS = {
     "age bands": "bands", "negative": "negative", "group without rows": "empty-groups",
     "many rows": "many-rows", "join two tables": "two-tables", "top ten": "top-ten",
     "percent": "percent", "median of a small group": "few-rows", "export": "export",
-    "dataframe": "export", "asking again": "ask-again", "publish": "publish",
+    "dataframe": "export", "pandas": "pandas", "asking again": "ask-again", "publish": "publish",
     "duckdb": "duckdb", "avg": "noisy-average", "bounds": "which-bounds",
 }  # fmt: skip
 """Words that people try, and the section that answers them, or the page."""
