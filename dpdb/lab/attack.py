@@ -45,7 +45,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Showing:
-    """One run of an attack against one defence, with the truth beside the guess."""
+    """A run of an attack against a defence, with the truth beside the guess."""
 
     defence: Defence
     exchanges: tuple[Exchange, ...]
@@ -88,7 +88,7 @@ class Attack(ABC):
     secret: str
     idea: str
     remedy: str
-    """What stops it: what differential privacy does about it, and what it does not."""
+    """The remedy: what differential privacy does about the attack, and what it does not."""
     tasks: tuple[StudentTask, ...] = ()
     """For a class to try next."""
 
@@ -99,11 +99,11 @@ class Attack(ABC):
     queries: int = 1
     """The query limit of protected sessions: each query gets ε divided by this."""
     trials: int = 200
-    """How often it is run where its success rate has to be counted."""
+    """Number of runs if the success rate has to be counted."""
     model_trials: int = 10_000
-    """How often a model of the database is attacked, if there is one."""
+    """Number of trials against a model of the database, if there is one."""
     guesses: int = 1
-    """How many guesses a run makes."""
+    """Number of guesses that a run makes."""
     off: Defence = Unprotected()
     foils: tuple[Defence, ...] = ()
     """Other defences, which should have stopped it and do not."""
@@ -126,7 +126,7 @@ class Attack(ABC):
         """Guess the secret; the session may be used only to execute SQL."""
 
     def score(self, guess: object, truth: object) -> tuple[int, int]:
-        """How many guesses were right, and how many were made."""
+        """Number of right guesses, and of all guesses."""
         return int(guess == truth), 1
 
     def chance(self, defence: Defence, scales: Scales) -> float | None:

@@ -122,11 +122,20 @@ class Unprotected(Defence):
 
 
 @dataclass(frozen=True)
-class Protected(Defence):
-    """dpdb with differential privacy: a budget of ε for `queries` queries."""
+class Claimed(Defence):
+    """A defence that claims an ε of `budget` for `queries` queries."""
 
     budget: float
-    queries: int
+    queries: int = 1
+
+    @property
+    def epsilon(self) -> float:
+        return self.budget
+
+
+@dataclass(frozen=True)
+class Protected(Claimed):
+    """dpdb with differential privacy."""
 
     @property
     def side(self) -> Side:
@@ -135,10 +144,6 @@ class Protected(Defence):
     @property
     def label(self) -> str:
         return f"ε = {self.budget:g}"
-
-    @property
-    def epsilon(self) -> float:
-        return self.budget
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)

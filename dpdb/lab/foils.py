@@ -16,6 +16,7 @@ from dpdb.errors import Unsupported
 from dpdb.lab.database import (
     MANY,
     AlteredDatabase,
+    Claimed,
     Database,
     Defence,
     Protected,
@@ -164,11 +165,8 @@ class _StickyNoise:
 
 
 @dataclass(frozen=True)
-class LocalSensitivity(Defence):
+class LocalSensitivity(Claimed):
     """The noise of [EGS]: Δf is read off the data, and b is shown."""
-
-    budget: float
-    queries: int = 1
 
     @property
     def label(self) -> str:
@@ -178,10 +176,6 @@ class LocalSensitivity(Defence):
     def note(self) -> str:
         return "Laplace noise of scale k·Δf/ε, where Δf is read off the data; the scale is public."
 
-    @property
-    def epsilon(self) -> float:
-        return self.budget
-
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
         session = session_of(policy, seeded(seed), teach=True)
@@ -189,11 +183,9 @@ class LocalSensitivity(Defence):
 
 
 @dataclass(frozen=True)
-class DoubleLaplace(Defence):
+class DoubleLaplace(Claimed):
     """Laplace noise in doubles, by the textbook's formula, of scale b = k·Δf/ε."""
 
-    budget: float
-    queries: int = 1
     sensitivity: Fraction = Fraction(1)
     called: str = "doubles"
 
@@ -207,10 +199,6 @@ class DoubleLaplace(Defence):
             f"Laplace noise of scale k·Δf/ε with Δf = {self.sensitivity}, "
             "computed as ±b·log|u| in doubles."
         )
-
-    @property
-    def epsilon(self) -> float:
-        return self.budget
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         numbers = random.Random(seed)  # noqa: S311 (a lesson is to run the same way twice)
@@ -314,11 +302,8 @@ class Undeclared(Protected):
 
 
 @dataclass(frozen=True)
-class RowsAsUnits(Defence):
+class RowsAsUnits(Claimed):
     """Privacy for each row, where a person has many rows."""
-
-    budget: float
-    queries: int
 
     @property
     def label(self) -> str:
@@ -327,10 +312,6 @@ class RowsAsUnits(Defence):
     @property
     def note(self) -> str:
         return "Differential privacy for rows: each is hidden, a person with many is not."
-
-    @property
-    def epsilon(self) -> float:
-        return self.budget
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         rows = replace(scenario, unit=None, rows_per_unit=1)

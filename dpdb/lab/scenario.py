@@ -23,7 +23,7 @@ Row = Sequence[object]
 
 @dataclass(frozen=True, repr=False)
 class Scenario:
-    """One table with a secret in it.
+    """A table with a secret in it.
 
     `columns` is the text under [tables.NAME.columns] of a policy file, in the order of the rows'
     cells. For somebody's own file, it is the columns that its policy declares.
@@ -74,7 +74,7 @@ def _declared(columns: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, repr=False)
 class Victim:
-    """One row of a file, and the column and text that single it out, as SQL writes them."""
+    """A row of a file, and the column and text that single it out, as SQL writes them."""
 
     index: int
     column: str

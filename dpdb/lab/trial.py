@@ -101,7 +101,7 @@ class Game:
 
 
 class Known(StrEnum):
-    """How a success rate is known."""
+    """The source of a success rate."""
 
     EXACT = "exact"
     """Worked out from the noise."""
@@ -144,7 +144,7 @@ class Trials:
 
     attack: Attack
     number: int | None
-    """How many runs were asked for."""
+    """Number of runs that were asked for."""
     seed: int
     showings: tuple[Showing, ...]
     rates: tuple[Rate, ...]
@@ -211,7 +211,7 @@ def _counted(game: Game, first: Showing, number: int, directory: Path, seed: int
 
 
 def run_once(game: Game, directory: Path, seed: int, trial: int) -> Showing:
-    """One run: a scenario is drawn, a session opened, and the attack guesses once."""
+    """A run: a scenario is drawn, a session opened, and the attack guesses once."""
     attack, defence = game.attack, game.defence
     scenario = game.scenes(_generator(seed, trial, attack.name, "scenario"))
     noise = int(_generator(seed, trial, attack.name, defence.label).integers(2**62))
@@ -231,7 +231,7 @@ EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 
 
 @dataclass(frozen=True)
 class Point:
-    """One ε."""
+    """The success and the error at one ε."""
 
     epsilon: float
     rate: float
@@ -278,7 +278,7 @@ def _errors(attack: Attack, seed: int) -> list[float | None]:
 
 
 def _margin(honest: str, scenario: Scenario, epsilon: float, folder: Path) -> float:
-    """How far the answer can be off, with 95 % probability: EXPLAIN says so."""
+    """The 95 % margin of the answer, as EXPLAIN says."""
     database = Protected(epsilon, 1).open(scenario, folder, 0)
     [release] = database.execute(f"EXPLAIN {honest}").releases
     assert release.margin is not None

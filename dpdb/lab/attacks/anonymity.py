@@ -31,7 +31,7 @@ AREAS = (2138, 2139, 2140, 2141)
 FIRST_BORN, YEARS = 1930, 50
 DIAGNOSES = ("asthma", "cancer", "diabetes", "flu")
 CROWD = 5
-"""How many patients at least share area, sex and decade of birth once these are blurred."""
+"""The least number of patients who share area, sex and decade of birth once these are blurred."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _voter(name: str, chance: random.Random) -> Voter:
 
 _PUBLIC = random.Random(1997)  # noqa: S311 (a list that anybody can buy, not a key)
 VOTER_LIST = tuple(_voter(name, _PUBLIC) for name in names(VOTERS))
-"""What the attacker bought. The first on it is the governor; the first half were in hospital."""
+"""The list that the attacker bought: first the governor; the first half were in hospital."""
 GOVERNOR = VOTER_LIST[0]
 PATIENT_LIST = VOTER_LIST[:PATIENTS]
 
@@ -189,14 +189,14 @@ def chance_of_the_commonest(crowd: int) -> float:
 
 
 def _diagnoses(session: Database, where: str) -> dict[str, float]:
-    """How many cases there are of each diagnosis."""
+    """The number of cases of each diagnosis."""
     question = f"SELECT diagnosis, COUNT(*) FROM cases WHERE {where} GROUP BY diagnosis"
     answer = session.execute(question)
     return {str(row[0]): number(answer, place, 1) for place, row in enumerate(answer.rows)}
 
 
 def area_sex_birth(voter: Voter) -> tuple[object, ...]:
-    """What stands in both lists."""
+    """The columns that stand in both lists."""
     return voter.area, voter.sex, voter.born
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PEOPLE = 100
 QUERIES = 400
 ROOMS = 20
-"""How many rooms of people are asked the same questions in the model."""
+"""Rooms of people that are asked the same questions in the model."""
 
 
 class Reconstruction(Attack):
@@ -91,10 +91,10 @@ class Reconstruction(Attack):
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         subsets = rng.integers(2, size=(QUERIES, PEOPLE))
         counts = [number(session.execute(_question(subset))) for subset in subsets.tolist()]
-        guess = _solved(subsets, counts)
+        first = [f"x{person}" for person, chosen in enumerate(subsets[0], 1) if chosen][:4]
         return Guess(
-            tuple(guess),
-            f"{_equation(subsets[0].tolist(), counts[0])}, and {QUERIES - 1} more equations in "
+            tuple(_solved(subsets, counts)),
+            f"{' + '.join(first)} + … = {counts[0]:g}, and {QUERIES - 1} more equations in "
             f"{PEOPLE} unknowns; the best fit, rounded.",
         )
 
@@ -162,11 +162,6 @@ def _question(subset: Sequence[int]) -> str:
     return f"SELECT COUNT(*) FROM people WHERE smokes = 1 AND id IN ({listed})"
 
 
-def _equation(subset: Sequence[int], count: float) -> str:
-    first = [f"x{person}" for person, chosen in enumerate(subset, 1) if chosen][:4]
-    return f"{' + '.join(first)} + … = {count:g}"
-
-
 def _solved(
     subsets: npt.NDArray[np.int64] | Sequence[Sequence[int]], counts: Sequence[float]
 ) -> list[int]:
@@ -181,7 +176,7 @@ def _wrong(showing: Showing) -> list[int]:
 
 
 def _learning(showing: Showing) -> list[tuple[float, float]]:
-    """How many people are found out by the first so many answers."""
+    """Points (n, number of people who are found out by the first n answers)."""
     asked = [e for e in showing.exchanges if e.answer is not None]
     subsets = [_subset(exchange.sql) for exchange in asked]
     counts = [number(exchange.answer) for exchange in asked if exchange.answer is not None]
@@ -208,7 +203,7 @@ smokes = {{ type = "integer", bounds = [0, 1], nullable = false }}
 VARIANTS, OTHERS = 150, 9
 _KNOWN = random.Random(2008)  # noqa: S311 (a profile, not a key)
 PROFILE = tuple(_KNOWN.randrange(2) for _ in range(VARIANTS))
-"""What the attacker has of the victim: a genome, from a hair."""
+"""The victim's genome, which the attacker has from a hair."""
 
 
 HALFWAY = VARIANTS / 8 / (OTHERS + 1)

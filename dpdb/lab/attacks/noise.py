@@ -102,14 +102,14 @@ salary = {{ type = "integer", bounds = [0, {BOSS}], nullable = false }}
 GRID = 2.0**-52
 """`random.uniform(-1, 1)` gives whole multiples of this, and nothing between them."""
 NEAR = 6
-"""How many multiples either side are tried: more than rounding can be off."""
+"""Multiples tried on either side: more than rounding can be off."""
 QUESTIONS = 4
 TELLING = 0.81
-"""How many of the foil's answers are impossible in the other row."""
+"""The share of the foil's answers that are impossible in the other row."""
 
 
 class FloatingPoint(Attack):
-    """Which doubles can 0 + noise be, and which 1 + noise?"""
+    """Doubles that 0 + noise can be and 1 + noise cannot, or the other way round."""
 
     place = 13
     title = "Floating point: which answers are possible?"

@@ -26,7 +26,7 @@ STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
 CHANGE = Fraction(17, 6)
 """The sensitivity that the paper works out from this universe: (1+2+10)/3 - (1+2)/2."""
 APART = float(Fraction(STUDENTS[-1][1] - STUDENTS[0][1], len(STUDENTS) - 1))
-"""How far the means of two worlds can be apart: (10 - 1)/3."""
+"""The greatest distance of the means of two worlds: (10 - 1)/3."""
 DRAWN_AT = 2.0
 PAPERS_EPSILON = 0.3829
 """The ε with which, by the paper's bound, nobody is more than a third sure (section 5.2)."""

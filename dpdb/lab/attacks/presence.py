@@ -24,13 +24,13 @@ PAPERS_EPSILON = 4
 
 
 def _right(epsilon: float) -> float:
-    """How often the best guess from one count at ε is right."""
+    """Chance that the best guess from one count at ε is right."""
     return 1 / (1 + math.exp(-epsilon))
 
 
 @dataclass(frozen=True)
 class Membership(Attack):
-    """One count of one person: the shortest attack there is."""
+    """A count of one person: the shortest attack there is."""
 
     table: str = "people"
     who: str = "name = 'Peter Gist'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ QUESTION = "SELECT SUM(smokes) FROM people WHERE name = 'Abel Woods'"
 
 
 def _needed(epsilon: float) -> int:
-    """How many answers at ε each lead to a right guess in 95 of 100.
+    """Number of answers at ε each after which 95 of 100 guesses are right.
 
     The guess is wrong where their mean is off by a half or more, to the one side that matters.
     The mean of n has nearly a normal distribution of variance 2/(nε²).
@@ -111,26 +112,31 @@ class Averaging(Attack):
         return chances.of_sign(scales, len(scales)) if scales else 1.0
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
-        return (
-            Lines(
-                "How far the mean of all answers so far is from the truth",
-                f"times asked (what is nearer than {NEAREST:g} is drawn there)",
-                [ChartLine(s.defence.label, _distances(s)) for s in showings],
-                level=0.5,
-                level_label="nearer than this, and the guess is right",
-                logarithmic=True,
-            ),
-        )
+        return (_distances("all answers", "times", [(s, _asked(s)) for s in showings]),)
 
 
-def _distances(showing: Showing) -> list[tuple[float, float]]:
-    answers = [e.answer for e in showing.exchanges if e.answer is not None and e.answer.query]
-    points, total = [], 0.0
-    for asked, answer in enumerate(answers, 1):
-        total += number(answer)
-        distance = abs(total / asked - float(bool(showing.truth)))
-        points.append((float(asked), max(distance, NEAREST)))
-    return points
+def _asked(showing: Showing) -> list[float]:
+    """The numbers that the questions of a run were answered with."""
+    answers = (exchange.answer for exchange in showing.exchanges)
+    return [number(answer) for answer in answers if answer is not None and answer.query]
+
+
+def _distances(what: str, across: str, runs: Sequence[tuple[Showing, Sequence[float]]]) -> Lines:
+    """The distance between the truth and the mean of the values of a run so far."""
+    series = []
+    for showing, values in runs:
+        truth = float(bool(showing.truth))
+        means = (total / n for n, total in enumerate(itertools.accumulate(values), 1))
+        points = [(float(n), max(abs(m - truth), NEAREST)) for n, m in enumerate(means, 1)]
+        series.append(ChartLine(showing.defence.label, points))
+    return Lines(
+        f"How far the mean of {what} so far is from the truth",
+        f"{across} asked (what is nearer than {NEAREST:g} is drawn there)",
+        series,
+        level=0.5,
+        level_label="nearer than this, and the guess is right",
+        logarithmic=True,
+    )
 
 
 SMOKERS = """
@@ -234,26 +240,12 @@ class StickyNoise(Attack):
         return chances.of_sign(scales, len(scales) / 2) if scales else 1.0
 
     def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
-        return (
-            Lines(
-                "How far the mean of the differences so far is from the truth",
-                f"pairs asked (what is nearer than {NEAREST:g} is drawn there)",
-                [ChartLine(s.defence.label, _pair_distances(s)) for s in showings[1:]],
-                level=0.5,
-                level_label="nearer than this, and the guess is right",
-                logarithmic=True,
-            ),
-        )
-
-
-def _pair_distances(showing: Showing) -> list[tuple[float, float]]:
-    answers = [number(e.answer) for e in showing.exchanges if e.answer is not None]
-    points, total = [], 0.0
-    for pairs, (everybody, nobody) in enumerate(zip(answers[::2], answers[1::2], strict=False), 1):
-        total += everybody - nobody
-        distance = abs(total / pairs - float(bool(showing.truth)))
-        points.append((float(pairs), max(distance, NEAREST)))
-    return points
+        runs = []
+        for showing in showings[1:]:
+            asked = _asked(showing)
+            pairs = zip(asked[::2], asked[1::2], strict=False)
+            runs.append((showing, [everybody - nobody for everybody, nobody in pairs]))
+        return (_distances("the differences", "pairs", runs),)
 
 
 AGED_SMOKERS = f"""

@@ -34,7 +34,7 @@ MOST_GUESSES = 1000
 
 
 class Referee(Protocol):
-    """What draws a secret, and counts who found it out; any `Attack` does."""
+    """A source of secrets that counts right guesses; any `Attack` is one."""
 
     def scenario(self, rng: np.random.Generator) -> Scenario: ...
 
@@ -95,7 +95,7 @@ class Dealer:
         return checked(self._process, lambda: scenario(dealt))
 
     def score(self, guess: object, truth: object) -> tuple[int, int]:
-        """How many guesses were right, and how many were made."""
+        """Number of right guesses, and of all guesses."""
         return checked(self._process, lambda: self._counted(guess, truth))
 
     def _counted(self, guess: object, truth: object) -> tuple[int, int]:
@@ -141,7 +141,7 @@ def of_task(told: Description, task: Attack) -> Description:
 
 
 def checked(process: StudentProcess, read: Callable[[], T]) -> T:
-    """What `read` makes of a message; what is wrong with it is an error in the student's file."""
+    """The result of `read` on a message; a wrong message is an error in the student's file."""
     try:
         return read()
     except Unfit as unfit:

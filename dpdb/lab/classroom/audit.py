@@ -19,7 +19,7 @@ Outputs = npt.NDArray[np.float64]
 Features = Callable[[Outputs], dict[str, Outputs]]
 """Reads off outputs what may tell: a number for each run, by name."""
 CONFIDENCE = 0.999
-"""How likely a bound holds: one audit in a thousand says more than is true."""
+"""Probability that a bound holds: an audit in a thousand says more than is true."""
 FOR_CHOICE = 2_000
 """Runs on which the event is chosen, on either side."""
 FOR_COUNTING = 20_000
@@ -42,7 +42,7 @@ class Event:
         return f"{self.feature} {'≥' if self.above else '≤'} {self.threshold:g}"
 
     def count(self, features: dict[str, Outputs]) -> int:
-        """How often it happened."""
+        """Number of runs in which the event happened."""
         values = features[self.feature]
         happened = values >= self.threshold if self.above else values <= self.threshold
         return int(happened.sum())
@@ -50,13 +50,13 @@ class Event:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an audit arrived at."""
+    """The result of an audit."""
 
     epsilon: float
     """The privacy loss is at least this."""
     event: Event
     counts: tuple[int, int]
-    """How often the event happened with the person and without."""
+    """Runs in which the event happened, with the person and without."""
     runs: int
 
 
@@ -93,7 +93,7 @@ def sizes(outputs: Outputs) -> dict[str, Outputs]:
 
 
 def binary_places(outputs: Outputs) -> dict[str, Outputs]:
-    """How many places after the point each number has when it is written in base 2 [Mir12]."""
+    """Number of places after the point of each number in base 2 [Mir12]."""
     return {
         f"the binary places of {name}": _places(column) for name, column in _named(outputs).items()
     }
@@ -142,7 +142,7 @@ READINGS: dict[str, Features] = {"by its size": sizes, "by its last bits": binar
 
 
 class NoNumbers(Exception):
-    """What a mechanism returns is not numbers, or not always as many."""
+    """A mechanism returns something other than numbers, or not always as many."""
 
 
 @dataclass(frozen=True)

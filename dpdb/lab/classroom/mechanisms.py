@@ -28,7 +28,7 @@ class Mechanism:
     """The last one is of the person who is there or not."""
 
     def outputs(self, runs: int, rng: np.random.Generator) -> list[list[object]]:
-        """What comes out in so many runs: first with the person, then without."""
+        """Outputs of so many runs: first with the person, then without."""
         return [
             [self.function(list(values), self.epsilon, rng) for _ in range(runs)]
             for values in (self.values, self.values[:-1])
@@ -97,12 +97,12 @@ class Exercise:
     name: str
     function: Function
     explanation: str
-    """What the mistake is, and what keeps it out of dpdb."""
+    """The mistake, and what keeps it out of dpdb."""
     values: Values = Mechanism.values
 
     @property
     def title(self) -> str:
-        """What the mechanism does, in a sentence."""
+        """The mechanism in a sentence."""
         return (self.function.__doc__ or "").strip()
 
     @property

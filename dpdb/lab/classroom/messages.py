@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
-from inspect import get_annotations
-from typing import Any
+from typing import Any, cast
 
 from dpdb.errors import DpdbError
 from dpdb.lab.attack import Attack
@@ -61,7 +61,7 @@ def from_json(value: object) -> Plain:
 
 @dataclass(frozen=True)
 class DescribeFile:
-    """Which attack is in the file?"""
+    """Describe the attack in the file."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Run:
 
 @dataclass(frozen=True)
 class CountRight:
-    """How many guesses were right?"""
+    """Count the right guesses."""
 
     guess: Plain
     truth: Plain
@@ -124,7 +124,7 @@ DEFENCES: dict[str, type[Defence]] = {
 
 @dataclass(frozen=True)
 class Description:
-    """What a file says of its attack."""
+    """A student's attack without its code."""
 
     story: Mapping[str, str]
     queries: int
@@ -146,7 +146,7 @@ def described(attack: Attack) -> Fields:
 
 
 def description(sent: Fields) -> Description:
-    """What `described` has sent."""
+    """The description that `described` has sent."""
     story = {name: _text(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY}
     return Description(
         story={name: text for name, text in story.items() if text},
@@ -177,7 +177,7 @@ def dealt(scenario: object) -> Fields:
 
 
 def scenario(sent: Fields) -> Scenario:
-    """What `dealt` has sent. The table's name is that of a file, and so a plain word."""
+    """The scenario that `dealt` has sent. The table's name becomes a file's: a plain word."""
     table, unit = _text(sent["table"], "table"), sent["unit"]
     if not re.fullmatch(r"[A-Za-z]\w{0,40}", table, flags=re.ASCII):
         raise Unfit(f"a table cannot be called {table[:50]}")
@@ -218,8 +218,8 @@ def _sent(defence: Defence) -> Fields:
 
 def _defence(sent: Fields) -> Defence:
     kind = DEFENCES[sent["kind"]]
-    types = get_annotations(kind)
-    return kind(**{name: _field(each, sent[name]) for name, each in types.items()})
+    declared = fields(cast("Any", kind))
+    return kind(**{field.name: _field(str(field.type), sent[field.name]) for field in declared})
 
 
 def _field(kind: str, value: object) -> object:

@@ -113,7 +113,7 @@ def mechanism_of(module: ModuleType) -> Mechanism:
 
 
 def failure(error: BaseException, path: Path) -> str:
-    """What went wrong, in words, with the last line of the student's file that led to it."""
+    """The error in words, with the last line of the student's file that led to it."""
     name = type(error).__name__
     told = f"{name}: {str(error).splitlines()[0]}" if str(error).strip() else name
     if isinstance(error, Unfit):
@@ -200,7 +200,7 @@ def main(words: list[str]) -> None:
 
 
 def _done(file: File, request: object, line: Line) -> object:
-    """What a request leads to, as plain values."""
+    """The result of a request, as plain values."""
     match request:
         case DescribeFile():
             return described(file.attack)

@@ -23,7 +23,7 @@ from dpdb.lab.classroom.messages import Refusal, Request
 from dpdb.lab.database import Database, Refused
 
 Json = Any
-"""What JSON can hold. Whoever reads it checks it."""
+"""A value of JSON. Whoever reads it checks it."""
 LONGEST_MESSAGE = 16 << 20
 """Bytes that a student's process may send at once."""
 TIME_LIMIT = 60
@@ -31,7 +31,7 @@ TIME_LIMIT = 60
 NOWHERE, TO_ERRORS = subprocess.DEVNULL, 2
 """Where what a student's code prints goes to: nowhere, or to the error stream."""
 KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")
-"""What the process gets of the environment."""
+"""Variables of the environment that the process gets."""
 
 
 _RUNNING: set[StudentProcess] = set()
@@ -95,7 +95,7 @@ class StudentProcess:
         self._directory.cleanup()
 
     def ask(self, request: Request, database: Database | None = None) -> Json:
-        """What the process answers, in the types of JSON; its statements go to `database`."""
+        """The process's answer, in the types of JSON; its statements go to `database`."""
         message = self._exchanged(request)
         while database is not None and "execute" in message:
             text = message["execute"]

@@ -36,7 +36,7 @@ WHOLE_ROOM = "SELECT COUNT(*) FROM room WHERE secret = 1"
 
 @dataclass(frozen=True)
 class Stage:
-    """One way in which the room's questions are answered."""
+    """A way in which the room's questions are answered."""
 
     title: str
     note: str
@@ -59,7 +59,7 @@ class Turn:
     asked: int
     """Questions about subsets so far."""
     guesses: str
-    """One character for each seat: 0, 1 or, while it is open, `UNKNOWN`."""
+    """A character for each seat: 0, 1 or, while the seat is open, `UNKNOWN`."""
     left: float | None = None
     """The share of the budget that is left, if there is one."""
     honest: str = ""

@@ -34,7 +34,7 @@ class Projector:
     """Seconds between two pictures."""
 
     def show(self, stage: Stage, bits: Sequence[int], steps: Iterable[Turn]) -> None:
-        """One stage, as its answers arrive."""
+        """Show a stage, as its answers arrive."""
         self.console.rule(stage.title, align="left", style="dim")
         self.console.print(f"{stage.note}\n")
         if self.console.is_terminal:

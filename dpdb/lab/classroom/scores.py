@@ -26,7 +26,7 @@ AT_A_TIME = 2
 
 @dataclass(frozen=True)
 class Rules:
-    """What is the same for all files of a class."""
+    """Rules for all files of a class."""
 
     task: Attack | None
     """The attack whose data and secret all files are played on; None if each brings its own."""
@@ -39,7 +39,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Score:
-    """What became of one student's file."""
+    """The result of a student's file."""
 
     student: str
     report: Report | None

@@ -11,7 +11,7 @@ from typing import Any
 from dpdb import __version__
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
-from dpdb.lab.attack import Exchange, Showing, StudentTask
+from dpdb.lab.attack import Showing, StudentTask
 from dpdb.lab.database import Defence, Side
 from dpdb.lab.plots.figures import Bar, Bars, Figure, Lines
 from dpdb.lab.trial import Known, Point, Rate, Trials
@@ -20,11 +20,11 @@ from dpdb.records import dataclass
 _COLOURS = {Side.OFF: ("s0",), Side.FOIL: ("s2", "soft"), Side.PRIVATE: ("s1", "s3", "s4", "soft")}
 """The colours of defences: red, amber, blue and others; where they do not suffice they recur."""
 HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
-"""How the runs are headed, by the side of the defence."""
+"""Headings of the runs, by the side of the defence."""
 _ROUNDING = 1e-9
 """A rate that is worked out can be above its ceiling by so much through the rounding of doubles."""
 SHOWN_FIRST = 2
-"""How many exchanges are shown from the beginning; the last one follows them."""
+"""Number of exchanges shown from the beginning; the last exchange follows."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ReportLine:
 
 @dataclass(frozen=True)
 class Act:
-    """One run of the attack against one defence."""
+    """A run of the attack against a defence."""
 
     defence: str
     side: str
@@ -47,7 +47,7 @@ class Act:
     note: str
     lines: tuple[ReportLine, ...]
     omitted: int
-    """How many exchanges are left out before the last of the lines."""
+    """Number of exchanges left out before the last of the lines."""
     inference: str
     guess: str
     truth: str
@@ -112,7 +112,7 @@ class Report:
 
 
 def counted(report: Report) -> str:
-    """How the rates are known, in words: worked out, or counted in so many guesses."""
+    """The source of the rates in words: worked out, or counted in so many guesses."""
     models = {s.tries: "a model" for s in report.successes if s.known == Known.MODEL}
     runs = {s.tries: "the database" for s in report.successes if s.known == Known.RUNS}
     parts = [
@@ -182,7 +182,12 @@ def _act(showing: Showing, colours: dict[str, str]) -> Act:
         side=showing.defence.side,
         colour=colours[showing.defence.label],
         note=showing.defence.note,
-        lines=tuple(map(_line, shown)),
+        lines=tuple(
+            ReportLine(each.sql, each.refusal or "refused", refused=True)
+            if each.answer is None
+            else ReportLine(each.sql, _answer(each.answer), refused=False)
+            for each in shown
+        ),
         omitted=omitted,
         inference=showing.guess.because,
         guess=_text(showing.guess.value),
@@ -206,12 +211,6 @@ def _success(rate: Rate, colours: dict[str, str]) -> Success:
         high=rate.high,
         ceiling=rate.ceiling,
     )
-
-
-def _line(exchange: Exchange) -> ReportLine:
-    if exchange.answer is None:
-        return ReportLine(exchange.sql, exchange.refusal or "refused", refused=True)
-    return ReportLine(exchange.sql, _answer(exchange.answer), refused=False)
 
 
 def _answer(answer: Answer) -> str:

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator
 
 from dpdb.errors import printable
-from dpdb.lab.attack import StudentTask
 from dpdb.lab.pages.report import HEADINGS, Act, Report, ReportLine, Success, counted
 from dpdb.lab.plots.terminal import figure_text, page_width
 from dpdb.records import dataclass
@@ -28,13 +27,12 @@ def page(report: Report) -> str:
         section("What stopped it", wrapped(report.remedy)),
     ]
     if report.tasks:
-        parts.append(section("What to try next", "\n".join(map(_task, report.tasks))))
+        tasks = (
+            f"{wrapped(task.question, first='  • ')}\n{wrapped(task.solution, first='    → ')}"
+            for task in report.tasks
+        )
+        parts.append(section("What to try next", "\n".join(tasks)))
     return "\n\n".join(parts) + "\n"
-
-
-def _task(task: StudentTask) -> str:
-    question = wrapped(task.question, first="  • ")
-    return f"{question}\n{wrapped(task.solution, first='    → ')}"
 
 
 def title(report: Report) -> str:
@@ -62,7 +60,7 @@ def _act(act: Act) -> str:
 
 
 def heading(act: Act) -> str:
-    """What the run is against, and what that does."""
+    """The defence of a run, and its effect."""
     title = HEADINGS[act.side]
     if act.side != "off":
         title = f"{title} {act.defence}"
@@ -77,12 +75,12 @@ def exchange(line: ReportLine) -> str:
 
 
 def omission(act: Act) -> str:
-    """How many exchanges are left out."""
+    """Number of exchanges left out, in words."""
     return f"  … {act.omitted} more"
 
 
 def verdict(act: Act) -> tuple[str, str]:
-    """What follows from the answers; and the guess beside the truth."""
+    """The inference from the answers, and the guess beside the truth."""
     mark = "✘" if act.hits < act.tries else "✔"
     guess = f"  → guess {act.guess} · truth {act.truth} · {mark} {act.verdict}"
     return wrapped(act.inference, first="  ∴ "), printable(guess)

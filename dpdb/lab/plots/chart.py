@@ -110,7 +110,13 @@ def rendered(chart: Chart, kind: str, *, titled: bool) -> bytes:
         # A letter that the font lacks is drawn as a box in a PNG; SVG keeps it as text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         canvas = Canvas(layout="constrained")
-        _draw(chart, canvas)
+        match chart:
+            case Lines():
+                _lines(chart, canvas, canvas.add_subplot())
+            case Tiles():
+                _tiles(chart, canvas, canvas.add_subplot())
+            case Bars():
+                _bars(chart, canvas, canvas.add_subplot())
         if titled:
             title = textwrap.fill(printable(chart.title), _TITLE_LETTERS)
             canvas.suptitle(title, x=0.01, ha="left", size=11, weight="bold")
@@ -120,17 +126,6 @@ def rendered(chart: Chart, kind: str, *, titled: bool) -> bytes:
         unsaid = {"svg": ["Date", "Creator", "Format", "Type"], "png": ["Software"]}[kind]
         canvas.savefig(file, format=kind, dpi=_DOTS_PER_INCH, metadata=dict.fromkeys(unsaid))
         return file.getvalue()
-
-
-def _draw(chart: Chart, canvas: Canvas) -> None:
-    axes = canvas.add_subplot()
-    match chart:
-        case Lines():
-            _lines(chart, canvas, axes)
-        case Tiles():
-            _tiles(chart, canvas, axes)
-        case Bars():
-            _bars(chart, canvas, axes)
 
 
 def _lines(figure: Lines, canvas: Canvas, axes: Axes) -> None:
@@ -206,7 +201,7 @@ def _bars(figure: Bars, canvas: Canvas, axes: Axes) -> None:
 
 
 def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch]) -> int:
-    """What the marks stand for, below them; the number of lines that takes."""
+    """Draw the legend below the marks; return the number of its lines."""
     labels = [str(handle.get_label()) for handle in handles]
     columns = 2 if max(map(len, labels)) <= _LABEL_LETTERS else 1
     canvas.legend(handles, labels, loc="outside lower left", ncols=columns)

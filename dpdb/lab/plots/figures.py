@@ -9,7 +9,7 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One line of a chart."""
+    """A line of a chart."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -23,12 +23,12 @@ class Lines:
 
     title: str
     across: str
-    """What the horizontal axis measures."""
+    """Quantity on the horizontal axis."""
     series: Sequence[ChartLine]
     level: float | None = None
     level_label: str = ""
     up: str = ""
-    """What the vertical axis measures."""
+    """Quantity on the vertical axis."""
     logarithmic: bool = False
     """Whether equal steps up are equal factors; all values are above 0 then."""
 
@@ -83,7 +83,7 @@ class Tiles:
         )
 
     def columns(self, most: int) -> int:
-        """How many cells of a strip stand side by side, the others below them.
+        """Number of cells of a strip that stand side by side, the others below them.
 
         Whole tens, so that a hundred people make a block that can be counted.
         """
@@ -129,7 +129,7 @@ class Bars:
 
 
 Chart = Figure | Bars
-"""What matplotlib draws; in the terminal a report has bars of its own."""
+"""Charts that matplotlib draws; in the terminal a report has bars of its own."""
 
 
 def _point(point: tuple[float, float]) -> str:

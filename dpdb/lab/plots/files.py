@@ -70,7 +70,7 @@ def _descendants(parent: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 
 def _rewrite(element: ElementTree.Element) -> None:
-    """One element: plain names, colours as classes, places to a tenth of a unit."""
+    """Rewrite an element: plain names, colours as classes, places to a tenth of a unit."""
     element.tag = element.tag.removeprefix(_SVG)
     element.text = element.text if element.tag == "text" else None
     element.tail = None

@@ -129,7 +129,7 @@ def _cell(dot: Cell) -> Cell:
 
 
 def _merit(others: dict[int, list[int]], dot: Cell) -> tuple[int, int, int]:
-    """How far from the dot other curves pass above or below, up to enough; then its height."""
+    """The dot's distance to other curves above or below, up to enough; then its height."""
     x, y = dot
     return min([_APART, *(abs(other - y) for other in others.get(x // ACROSS, ()))]), -y, x
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from statistics import NormalDist
 
 from dpdb.lab.plots.figures import ChartLine, Lines
@@ -21,16 +22,13 @@ _SMALL = [Fraction(x, 1000) for x in range(10, 201, 2)]
 
 def noise_by_probability(sensitivity: Fraction, epsilons: Sequence[Fraction]) -> Lines:
     """Figure 1: z against pr, a curve for each ε (eq. 4)."""
-
-    def curve(epsilon: Fraction) -> ChartLine:
-        scale = _scale(sensitivity, epsilon)
-        points = [(float(pr), noise_quantile(scale, pr)) for pr in _PERCENTS]
-        return ChartLine(f"ε = {float(epsilon):g}", points)
-
     return Lines(
         f"Noise against probability, Δ = {float(sensitivity):g}",
         "pr, how often noise is at least so large",
-        [curve(epsilon) for epsilon in epsilons],
+        [
+            _curve("ε", epsilon, _PERCENTS, partial(noise_quantile, _scale(sensitivity, epsilon)))
+            for epsilon in epsilons
+        ],
         up="z, the noise",
     )
 
@@ -40,18 +38,14 @@ def answer_by_epsilon(
 ) -> Lines:
     """Figure 2: the minimum true answer against ε, a curve for each pr (eq. 6)."""
 
-    def curve(pr: Fraction) -> ChartLine:
-        points = [
-            (float(epsilon), minimum_true_answer(_scale(sensitivity, epsilon), pr, threshold))
-            for epsilon in _SMALL
-        ]
-        return ChartLine(f"pr = {float(pr):g}", points)
+    def answer(epsilon: Fraction, pr: Fraction) -> float:
+        return minimum_true_answer(_scale(sensitivity, epsilon), pr, threshold)
 
     return Lines(
         f"Minimum true answer against ε, relative error {float(threshold):g}, "
         f"Δ = {float(sensitivity):g}",
         "ε",
-        [curve(pr) for pr in probabilities],
+        [_curve("pr", pr, _SMALL, partial(answer, pr=pr)) for pr in probabilities],
         up="minimum true answer",
     )
 
@@ -61,76 +55,64 @@ def answer_by_relative_error(
 ) -> Lines:
     """Figure 2 with the relative error across, at one ε (eq. 6)."""
     scale = _scale(sensitivity, epsilon)
-
-    def curve(pr: Fraction) -> ChartLine:
-        points = [(float(re), minimum_true_answer(scale, pr, re)) for re in _SMALL]
-        return ChartLine(f"pr = {float(pr):g}", points)
-
     return Lines(
         f"Minimum true answer against relative error, ε = {float(epsilon):g}, "
         f"Δ = {float(sensitivity):g}",
         "relative error",
-        [curve(pr) for pr in probabilities],
+        [_curve("pr", pr, _SMALL, partial(minimum_true_answer, scale, pr)) for pr in probabilities],
         up="minimum true answer",
     )
 
 
+def _curve(
+    name: str, value: Fraction, across: Sequence[Fraction], height: Callable[[Fraction], float]
+) -> ChartLine:
+    points = [(float(x), height(x)) for x in across]
+    return ChartLine(f"{name} = {float(value):g}", points)
+
+
 def noise_densities(sensitivity: Fraction, epsilons: Sequence[Fraction]) -> Lines:
-    """How likely each noise is at each ε: Laplace(0, Δ/ε) ([Hu] equation 7.6)."""
-    scales = [_scale(sensitivity, epsilon) for epsilon in epsilons]
-    across = _around_zero(5 * float(max(scales)))
-    return Lines(
-        f"Density of the noise, Δ = {float(sensitivity):g}",
-        "noise",
-        [
-            ChartLine(
-                f"ε = {float(epsilon):g}: Laplace(0, {float(scale):g})",
-                [(x, _laplace_density(x, 0, float(scale))) for x in across],
-            )
-            for epsilon, scale in zip(epsilons, scales, strict=True)
-        ],
-        up="density",
-    )
+    """Densities of the noise at each ε: Laplace(0, Δ/ε) ([Hu] equation 7.6)."""
+    scales = [float(_scale(sensitivity, epsilon)) for epsilon in epsilons]
+    curves = {
+        f"ε = {float(epsilon):g}: Laplace(0, {scale:g})": partial(_laplace_density, 0, scale)
+        for epsilon, scale in zip(epsilons, scales, strict=True)
+    }
+    title = f"Density of the noise, Δ = {float(sensitivity):g}"
+    return _densities(title, "noise", 5 * max(scales), curves)
 
 
 def laplace_densities() -> Lines:
     """Hu's figure 7.1: four Laplace distributions."""
-    across = _around_zero(10)
-    return Lines(
-        "Densities of four Laplace distributions",
-        "x",
-        [
-            ChartLine(f"Laplace({mean}, {s})", [(x, _laplace_density(x, mean, s)) for x in across])
-            for mean, s in ((0, 0.1), (0, 0.5), (0, 1), (-5, 1))
-        ],
-        up="density",
-    )
+    distributions = ((0, 0.1), (0, 0.5), (0, 1), (-5, 1))
+    curves = {f"Laplace({mean}, {s})": partial(_laplace_density, mean, s)
+              for mean, s in distributions}  # fmt: skip
+    return _densities("Densities of four Laplace distributions", "x", 10, curves)
 
 
 def laplace_and_normal() -> Lines:
     """Hu's figure 7.2: a Laplace and a normal distribution, both of mean 0 and variance 1."""
-    across = _around_zero(10)
-    s = math.sqrt(1 / 2)
-    return Lines(
-        "A Laplace and a normal distribution of mean 0 and variance 1",
-        "x",
-        [
-            ChartLine("Laplace(0, sqrt(1/2))", [(x, _laplace_density(x, 0, s)) for x in across]),
-            ChartLine("Normal(0, 1)", [(x, NormalDist().pdf(x)) for x in across]),
-        ],
-        up="density",
-    )
+    curves: dict[str, Callable[[float], float]] = {
+        "Laplace(0, sqrt(1/2))": partial(_laplace_density, 0, math.sqrt(1 / 2)),
+        "Normal(0, 1)": NormalDist().pdf,
+    }
+    title = "A Laplace and a normal distribution of mean 0 and variance 1"
+    return _densities(title, "x", 10, curves)
 
 
-def _laplace_density(x: float, mean: float, scale: float) -> float:
+def _densities(
+    title: str, across: str, reach: float, curves: Mapping[str, Callable[[float], float]]
+) -> Lines:
+    """Densities from -reach to reach; 0 and ±reach/2, where they have peaks, are points."""
+    places = [reach * step / 200 for step in range(-200, 201)]
+    lines = [ChartLine(label, [(x, curve(x)) for x in places]) for label, curve in curves.items()]
+    return Lines(title, across, lines, up="density")
+
+
+def _laplace_density(mean: float, scale: float, x: float) -> float:
     """e^(-|x - μ| / s) / 2s ([Hu] equation 7.4)."""
     return math.exp(-abs(x - mean) / scale) / (2 * scale)
 
 
 def _scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     return Differential.uniform([sensitivity], epsilon).alpha
-
-
-def _around_zero(reach: float) -> list[float]:
-    """Points with 0 and ±reach/2 among them, where densities have their peaks."""
-    return [reach * step / 200 for step in range(-200, 201)]

@@ -55,7 +55,7 @@ def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
 
 
 class Fate(Enum):
-    """What can become of a cell; most fates leave the column without its value."""
+    """The fate of a cell; most fates leave the column without its value."""
 
     READ = "read"
     REPLACED = "text with bytes that the encoding does not know"

@@ -207,7 +207,7 @@ def report(found: TableCheck) -> Iterator[str]:
 
 
 def _form(found: TableCheck) -> str:
-    """How the file is written."""
+    """Encoding and separator of the file."""
     header = found.records.header
     if header is None:
         return found.table.storage.value.label
@@ -216,7 +216,7 @@ def _form(found: TableCheck) -> str:
 
 
 def _record_lines(found: RecordsCheck) -> Iterator[str]:
-    """What there is to say of the lines of a CSV file."""
+    """Lines about the header and the rows of a CSV file."""
     if found.header is not None:
         yield from (*found.header.guesses, *found.header.oddities)
     for number, what in (
@@ -245,7 +245,7 @@ def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:
 
 
 def _declaration_lines(found: TableCheck) -> Iterator[str]:
-    """What is declared of the values of a column together, and is not so."""
+    """Lines about keys and `at_most` that the rows do not keep."""
     if found.repeated_keys:
         key = ", ".join(found.table.key)
         yield f"rows that repeat a value of the key {key}, so that no query is answered: " + (

@@ -1,4 +1,4 @@
-"""What a data file suggests for its policy: how it is written, types, the unit.
+"""The draft of a policy from a data file: how the file is written, types, the unit.
 
 Types of a CSV file are those of its first rows; other files and servers say themselves of what
 types their columns are.
@@ -42,7 +42,7 @@ from dpdb.vectors import grammar
 PLACEHOLDERS = frozenset(
     ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", ":", "?", "n.v.")
 )
-"""What people write into cells of which they know nothing."""
+"""Texts that people write into cells of which they know nothing."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
 _LETTERS = (frozenset("tf"), frozenset("yn"))
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -53,11 +53,11 @@ _DECIMAL_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+")
 
 @dataclass(frozen=True)
 class SuggestedType:
-    """What a column seems to be."""
+    """The type that a column seems to have."""
 
     kind: Kind
     unreadable: int
-    """How many cells of the sample it would make NULL, empty ones left out."""
+    """Cells of the sample that the type would make NULL, empty ones left out."""
     repeats: bool
     """Whether several rows have the same value."""
 
@@ -119,12 +119,12 @@ _IDENTITIES = frozenset(
 )  # fmt: skip
 """Words that columns are called by which say whom a row is about."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-"""One word of a name that is written_so, or writtenSo."""
+"""A word of a name that is written_so, or writtenSo."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a policy of a file would begin with.
+    """The beginning of a policy of a file.
 
     The format in its table is what the policy has to declare of how the file is written.
     """
@@ -134,7 +134,7 @@ class Draft:
     units: tuple[str, ...]
     """The columns that by their names may say whom a row is about."""
     notes: tuple[str, ...]
-    """What the data owner should know, and a policy should not tell."""
+    """Remarks that the data owner should know, and a policy should not tell."""
 
 
 def drafts(source: str, form: CsvFormat) -> list[Draft]:
@@ -191,7 +191,7 @@ def _may_name_units(column: Column) -> bool:
 
 
 def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list[str]]:
-    """What to declare of how a file is written, names for columns without a header, and notes."""
+    """The format to declare of a file, names for columns without a header, and notes."""
     notes = []
     as_if_header = replace(form, header=True)
     encoding, mark = encoding_of(path, as_if_header)

@@ -95,7 +95,7 @@ _FEW_WORLDS = 5
 
 @dataclass(frozen=True, repr=False)
 class QueryRisk:
-    """One query with its adversary, the risk allowed and the ε that keeps it."""
+    """A query with its adversary, the risk allowed and the ε that keeps it."""
 
     query: str
     adversary: Adversary
