@@ -15,8 +15,6 @@ from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.timestamps import iso_text
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls", "names")
 
@@ -79,10 +77,10 @@ def suggested(estimate: Estimate, plan: Plan, draws: Draws) -> Bounds | None:
     """The ends of the outermost bins with noisy numbers above the threshold; None without any."""
     assert estimate.aggregate.argument is not None
     own, (release,) = bins(estimate.aggregate.argument.kind), estimate.releases
-    mechanism = plan.releases[release].mechanism
-    assert isinstance(mechanism, Laplace | Gaussian)
+    noise = plan.releases[release].noise
+    assert noise is not None
     numbers = reversed(draws[release][0].tolist())  # the highest bin is drawn first
-    least = threshold(mechanism, len(own))
+    least = threshold(noise, len(own))
     passed = [each for each, number in zip(own, numbers, strict=True) if number > least]
     return (passed[0].low, passed[-1].high) if passed else None
 
@@ -106,9 +104,9 @@ def bounds_notes(plan: Plan, draws: Draws) -> tuple[str, ...]:
 def bin_notes(plan: Plan) -> tuple[str, ...]:
     """Notes on the number of values from which on a bin is found; the plan alone decides it."""
     least = [
-        threshold(release.mechanism, release.size)
+        threshold(release.noise, release.size)
         for release in plan.releases
-        if release.aggregate == "bins" and isinstance(release.mechanism, Laplace | Gaussian)
+        if release.aggregate == "bins" and release.noise is not None
     ]
     return tuple(
         f"bounds leave out what is beyond the last powers of two with about {number:.0f} values "

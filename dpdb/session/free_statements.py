@@ -29,6 +29,7 @@ from dpdb.privacy.accounting.composition import (
     concentrated,
     sequential,
 )
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
 from dpdb.sql.selects.statements import (
     Assign,
@@ -36,7 +37,7 @@ from dpdb.sql.selects.statements import (
     Listed,
     Show,
 )
-from dpdb.sql.syntax.option_names import INTERVALS, MECHANISMS, SENSITIVITIES, SETTINGS, TEACHING
+from dpdb.sql.syntax.option_names import INTERVALS, SENSITIVITIES, SETTINGS, TEACHING
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Settings:
 
     epsilon: Fraction | None = None
     """The ε that a query may spend; None for an even share of the budget."""
-    mechanism: str = "default"
+    mechanism: NoiseKind | None = None
+    """The noise on counts and sums; None for the less noisy kind that the budget allows."""
     sensitivity: str = "global"
     interval: str = "on"
     """Whether a part of a quantile's ε is for its interval."""
@@ -67,7 +69,7 @@ class Settings:
         """SHOW ALL: each setting, its value and its meaning; those of teaching mode only there."""
         values = {
             "epsilon": "default" if self.epsilon is None else decimal(self.epsilon),
-            "mechanism": self.mechanism,
+            "mechanism": self.mechanism or "default",
             "sensitivity": self.sensitivity,
             "interval": self.interval,
             "repeats": "fresh" if self.repeats_are_paid else "free",
@@ -109,8 +111,10 @@ class Settings:
                 return replace(self, plans_batches=value == "on")
             case "dp", "on" | "off" as value:
                 return replace(self, protected=value == "on")
-            case "mechanism", str() as value if value in (*MECHANISMS, "default"):
-                return replace(self, mechanism=value)
+            case "mechanism", "default":
+                return replace(self, mechanism=None)
+            case "mechanism", str() as value if value in list(NoiseKind):
+                return replace(self, mechanism=NoiseKind(value))
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)
             case "interval", str() as value if value in INTERVALS:

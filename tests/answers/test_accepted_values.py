@@ -18,11 +18,10 @@ from dpdb.answers.intervals.inverted_tests import (
     variance_interval,
 )
 from dpdb.answers.intervals.noise_tails import _APART, SumOfNoises
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.kinds import Law
 from tests.support.plans import PRIVATE, planned
 
-KINDS = (Laplace, Gaussian)
+KINDS = tuple(Law)
 
 
 def reach(noises: SumOfNoises, weights: list[float]) -> float:

@@ -33,6 +33,7 @@ from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.system import SystemNoise
@@ -189,8 +190,8 @@ class Small(Smooth):
 
     times: int = 1
 
-    def scale(self, sensitivity: Fraction) -> Fraction:
-        return super().scale(sensitivity) / self.times
+    def scale_of(self, sensitivity: Fraction) -> Fraction:
+        return super().scale_of(sensitivity) / self.times
 
 
 def sampler(planned: Plan, exact: list[list[Any]], along: tuple[int, ...], seed: int) -> Sample:
@@ -222,7 +223,7 @@ def owned(group: str, number: int, owner: str = "someone") -> list[Row]:
     return [(group, "5", "7", owner)] * number
 
 
-GAUSSIAN = Options(mechanism="gaussian")
+GAUSSIAN = Options(mechanism=NoiseKind.GAUSSIAN)
 SMOOTH = Options(sensitivity="smooth")
 BY_G = "SELECT COUNT(*) FROM t GROUP BY g"
 PAIRS = [

@@ -14,6 +14,7 @@ from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.plans import PRIVATE, known_rows, query, small_policy
 
@@ -77,7 +78,7 @@ def test_where_decides_which_rows_of_a_unit_count() -> None:
 
 def test_other_shares_and_other_noise_are_not_joined() -> None:
     first, second = query("COUNT(*)"), query("SUM(age)")
-    gaussian = replace(second, options=replace(second.options, mechanism="gaussian"))
+    gaussian = replace(second, options=replace(second.options, mechanism=NoiseKind.GAUSSIAN))
     assert len(joined([(first, SHARE), (second, SHARE)])) == 1
     assert len(joined([(first, SHARE), (second, replace(SHARE, epsilon=Fraction(1)))])) == 2
     assert len(joined([(first, SHARE), (gaussian, SHARE)])) == 2

@@ -17,7 +17,7 @@ from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.noise import exponential
-from dpdb.session.purchases.query_plans import candidate_count
+from dpdb.session.purchases.query_plans import candidates_of
 from dpdb.session.session import Session
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.toml"
@@ -68,7 +68,7 @@ def test_no_rows_make_more_candidates_than_are_told(upper: int, epsilon: Fractio
     mechanism = Exponential(Fraction(1, 2), epsilon)
     grid = Grid(Fraction(1), 0, upper)
     ranks = Ranks(Literal(0, Kind.INTEGER), None, grid, Fraction(1, 2))
-    told = candidate_count(Release("quantile", ranks, mechanism))
+    told = candidates_of(Release("quantile", ranks, mechanism))
     for number in (0, 1, 7, 20_000, 200_000):
         values = np.sort(np.arange(number) * 4 % (upper + 1))
         starts, _, _ = exponential.pieces(values, (0, upper), Fraction(1, 2), mechanism)

@@ -19,6 +19,7 @@ from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.levels import LOOKS
 from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.walk import Walk
@@ -31,7 +32,7 @@ MOVED = Contribution(Neighbors.REPLACE, optional=True, group_count=4)
 """A row can leave one group for another."""
 OWNED = Contribution(Neighbors.ADD_REMOVE, optional=True, group_count=2, rows_per_unit=3)
 MANY = Contribution(Neighbors.REPLACE, optional=True, group_count=50, rows_per_unit=20)
-GAUSSIAN, SMOOTH = Options(mechanism="gaussian"), Options(sensitivity="smooth")
+GAUSSIAN, SMOOTH = Options(mechanism=NoiseKind.GAUSSIAN), Options(sensitivity="smooth")
 HALF = Fraction(1, 2)
 
 

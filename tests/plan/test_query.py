@@ -8,6 +8,7 @@ import pytest
 
 from dpdb.plan.logical.query import Options
 from dpdb.policy.catalog import Kind
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from tests.support.plans import query
 
 
@@ -34,7 +35,10 @@ def test_the_type_of_an_aggregate(text: str, kind: Kind) -> None:
     ("options", "has"),
     [
         (Options(), False),
-        (Options(epsilon=Fraction(1), mechanism="gaussian", confidence=Fraction(9, 10)), False),
+        (
+            Options(epsilon=Fraction(1), mechanism=NoiseKind.GAUSSIAN, confidence=Fraction(9, 10)),
+            False,
+        ),
         (Options(error=Fraction(1)), True),
         (Options(relative_error=Fraction(1, 10)), True),
         (Options(noise_index=(Fraction(1),)), True),

@@ -29,7 +29,7 @@ def error(found: Plan, index: int) -> float:
     """The standard deviation of a COUNT or SUM, in steps of its grid."""
     reading = found.estimates[index].combination
     assert reading is not None
-    return sqrt(2 * covariance(reading, reading, found.releases))
+    return sqrt(covariance(reading, reading, found.releases))
 
 
 ONE, HALF = Fraction(1), Fraction(1, 2)

@@ -23,6 +23,7 @@ from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.sql.selects.binder import bind
@@ -50,7 +51,7 @@ from tests.support.domains import (
     unit_world,
 )
 
-GAUSSIAN = Options(mechanism="gaussian")
+GAUSSIAN = Options(mechanism=NoiseKind.GAUSSIAN)
 
 
 pytestmark = pytest.mark.usefixtures("in_memory")

@@ -22,6 +22,7 @@ from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.session.purchases import purchases
 from dpdb.session.purchases.executor import Executor, GradualExecutor
@@ -45,7 +46,7 @@ QUERIES = [
     "SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t WHERE g = 'a')",
 ]
 SMOOTH = Options(sensitivity="smooth", delta=Fraction(1, 10**7))
-GAUSSIAN = Options(mechanism="gaussian", delta=Fraction(1, 10**7))
+GAUSSIAN = Options(mechanism=NoiseKind.GAUSSIAN, delta=Fraction(1, 10**7))
 ASKED = [
     *((sql, NO_OPTIONS) for sql in QUERIES),
     ("SELECT MEDIAN(x) FROM t", SMOOTH),

@@ -41,7 +41,15 @@ def test_gaussian_noise_needs_delta() -> None:
 
 @pytest.mark.parametrize(
     ("select", "number"),
-    [("COUNT(*)", 1), ("SUM(m)", 1), ("AVG(x)", 2), ("VARIANCE(x)", 3), ("COUNT(*), AVG(x)", 3)],
+    [
+        ("COUNT(*)", 1),
+        ("SUM(m)", 1),
+        ("AVG(x)", 2),
+        ("VARIANCE(x)", 3),
+        ("COUNT(*), AVG(x)", 3),
+        ("COUNT(*), COUNT(NULLIF(x, 1)), SUM(NULLIF(x, 1))", 3),
+        ("COUNT(*), AVG(NULLIF(CLAMP(x, 1, 1), 2))", 2),
+    ],
 )
 @pytest.mark.parametrize("grouped", ["", " GROUP BY g"])
 def test_gaussian_noise_costs_epsilon_and_delta(select: str, number: int, grouped: str) -> None:

@@ -107,7 +107,7 @@ def test_cells_that_a_unit_can_touch_have_their_parts(
     assert explained.plan is not None
     [release] = explained.plan.releases
     assert (release.mechanism.rows_per_unit, release.mechanism.groups_per_unit) == (rows, touched)
-    one = release.mechanism.scale(Fraction(7))
+    one = release.mechanism.scale_of(Fraction(7))
     share = PLENTY.epsilon / PLENTY.queries
     assert one * share == pytest.approx(2 * 7 * touched, rel=1e-9)
 

@@ -18,16 +18,12 @@ from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
-from dpdb.plan.physical.plan import Mechanism, Plan, Release
+from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
 from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves
-from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
@@ -170,7 +166,7 @@ def _facts(
         yield "δ", decimal(report.delta)
     scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
     if scales:
-        yield "scale", f"{_scale_formula(release.mechanism)} = {', '.join(scales)}"
+        yield "scale", f"{release.mechanism.formula} = {', '.join(scales)}"
     yield from noise_facts(release, report.competing_rows)
 
 
@@ -210,19 +206,6 @@ def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
     ]
     shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
     yield "atoms", f"{len(of_each)}, no row is in two: rows of {', '.join(shown)}"
-
-
-def _scale_formula(mechanism: Mechanism) -> str:
-    match mechanism:
-        case Gaussian():
-            return "σ"
-        case Exponential(one_sided=False) | Bracket():
-            return "2Δ/ε"
-        case Halves():
-            return "1/rate"
-        case Threshold():
-            return "1/ε of one key"
-    return "Δ/ε"
 
 
 def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> str:

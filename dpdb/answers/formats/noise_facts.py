@@ -17,9 +17,9 @@ from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Joint, Part, Ranks, Total
 from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.halves import Halves
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import RUNG_RATIO, Walk
@@ -30,10 +30,11 @@ RELATIVE_ERROR = Fraction(1, 10)
 
 def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
     """The public facts about the noise of a release, each a name and a text."""
+    if release.noise is not None and not isinstance(release.statistic, Joint):
+        if isinstance(release.mechanism, Threshold):
+            yield from _keys(release.mechanism)
+        yield from _noise(release.noise, release, competing_rows)
     match release.mechanism, release.statistic:
-        case Threshold() as mechanism, _:
-            yield from _keys(mechanism)
-            yield from _noise(mechanism.noise, release, competing_rows)
         case Walk() as mechanism, Ranks() as statistic:
             yield from _walk(mechanism, statistic, competing_rows)
         case Bracket() as mechanism, _:
@@ -44,25 +45,19 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
                 f"{len(mechanism.fractions)} values are chosen, in {mechanism.root.levels} levels "
                 "of halves; how near depends on the rows",
             )
-        case ((Laplace() | Gaussian()), Joint()):
-            return
-        case (Laplace() | Gaussian()) as mechanism, _:
-            yield from _noise(mechanism, release, competing_rows)
         case Smooth(), _:
             yield "noise", "in proportion to the smooth sensitivity"
-        case _:
+        case Exponential(), _:
             yield "noise", "a value within the bounds is chosen; how near depends on the rows"
 
 
-def _noise(
-    mechanism: Laplace | Gaussian, release: Release, competing_rows: int
-) -> Iterator[tuple[str, str]]:
+def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
     """The noise's size, and the least answer that it changes by at most 10 %.
 
     The least answer is the minimum true answer (MTA) of [STW] equation 6.
     """
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
-    margins = [Fraction(mechanism.quantile(confidence, release.terms)) * release.unit
+    margins = [Fraction(noise.quantile(confidence, release.terms)) * release.unit
                for confidence in each]  # fmt: skip
     shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)

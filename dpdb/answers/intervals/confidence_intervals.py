@@ -31,8 +31,6 @@ from dpdb.plan.physical.moments import Combination, Estimate, value
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.vectors.evaluate import Frame
@@ -139,7 +137,7 @@ def interval_of(
         return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
     if isinstance(last.mechanism, Bracket):
         return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
-    if isinstance(release.mechanism, Laplace | Gaussian | Threshold):
+    if release.noise is not None:
         return _of_sums(estimate, plan, draws, confidence)
     return None
 

@@ -28,8 +28,7 @@ from dpdb.answers.intervals.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.logical.query import SAMPLED
 from dpdb.plan.physical.moments import Combination, Estimate, PartIndex
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 
@@ -178,9 +177,10 @@ class NoisyMoments:
 
     def line(self, at_zero: NoisySum, slope: NoisySum, side: Array, confidence: float) -> NoisyLine:
         """The sums `at_zero` - x·`slope`, which are noise alone for the true x."""
-        [kind] = set(map(type, self._mechanisms))
-        scales = tuple(float(mechanism.scale) for mechanism in self._mechanisms)
-        noises = SumOfNoises(kind, scales, confidence)
+        [law] = {noise.law for noise in self._noises}
+        assert law is not None
+        scales = tuple(float(noise.scale) for noise in self._noises)
+        noises = SumOfNoises(law, scales, confidence)
         return NoisyLine(at_zero.value, slope.value, at_zero.weights, slope.weights, side, noises)
 
     def _sum(self, combination: Combination | None) -> NoisySum:
@@ -197,10 +197,10 @@ class NoisyMoments:
         return sorted({place for each in combinations if each for place, _ in each.weights})
 
     @cached_property
-    def _mechanisms(self) -> list[Laplace | Gaussian]:
-        """The mechanism of each noise."""
-        mechanisms = [self.plan.releases[release].mechanism for release, _ in self._places]
-        return [each for each in mechanisms if isinstance(each, Laplace | Gaussian)]
+    def _noises(self) -> list[Additive]:
+        """The noise at each place."""
+        noises = [self.plan.releases[release].noise for release, _ in self._places]
+        return [each for each in noises if each is not None]
 
 
 def mean_interval(

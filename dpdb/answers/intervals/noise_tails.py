@@ -1,9 +1,7 @@
 """Tails of weighted sums of independent noises: the distance from zero, and its probability.
 
-Whole noise is at most continuous noise and one more, in the stochastic order: P(x >= z) <=
-P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r for r = exp(-1/scale), of
-Gaussian noise it is [CKS20] Proposition 25. So a weighted sum of whole noises is compared with the
-tails here after its weights are taken off.
+Whole noise is below continuous noise of its `Law` plus one, in the stochastic order. So a weighted
+sum of whole noises is compared with the tails here after its weights are taken off.
 """
 
 from __future__ import annotations
@@ -13,16 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, reduce
 from statistics import NormalDist
 from types import ModuleType
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
 from dpdb.answers.intervals import single_numbers
 from dpdb.plan.physical.moments import Combination
-from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.plan.physical.plan import Plan, at_once
+from dpdb.privacy.mechanisms.kinds import Law
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.records import dataclass
 
 Real = Any
@@ -41,9 +38,9 @@ _STEPS, _END = 2**14, 100.0
 
 @dataclass(frozen=True)
 class SumOfNoises:
-    """Independent noises of one kind to be weighed and added, with the confidence asked for."""
+    """Independent noises of one law to be weighed and added, with the confidence asked for."""
 
-    kind: type[Laplace | Gaussian]
+    law: Law
     scales: tuple[float, ...]
     confidence: float
 
@@ -54,13 +51,17 @@ class SumOfNoises:
         `distance` with a probability below 1 - confidence.
         """
         scales = [weight * scale for weight, scale in zip(weights, self.scales, strict=True)]
-        if self.kind is Laplace:
-            largest = reduce(functions.maximum, scales)
-            tail = _log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
-            past = functions.minimum(distance, 0.0)
-            return largest * (tail - self._log_failure) - past
-        deviation = functions.sqrt(sum(scale * scale for scale in scales))
-        return self._deviations * deviation - distance
+        match self.law:
+            case Law.LAPLACE:
+                largest = reduce(functions.maximum, scales)
+                tail = _log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
+                past = functions.minimum(distance, 0.0)
+                return largest * (tail - self._log_failure) - past
+            case Law.NORMAL:
+                deviation = functions.sqrt(sum(scale * scale for scale in scales))
+                return self._deviations * deviation - distance
+            case other:
+                assert_never(other)
 
     @cached_property
     def _log_failure(self) -> float:
@@ -133,32 +134,34 @@ def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> 
 
 def margin_of(combination: Combination, plan: Plan, confidence: float) -> float:
     """A z that the noise in a combination exceeds with probability at most 1 - confidence."""
-    mechanisms, weights = [], list[float]()
+    noises, weights = list[Additive](), list[float]()
     for (release, _), weight in combination.weights:
         drawn = plan.releases[release]
-        mechanism = drawn.mechanism
-        if isinstance(mechanism, Threshold):
-            mechanism = mechanism.noise
-        assert isinstance(mechanism, Laplace | Gaussian)
-        mechanisms += [mechanism] * drawn.terms
+        assert drawn.noise is not None
+        noises += [drawn.noise] * drawn.terms
         weights += [float(weight)] * drawn.terms
-    return margin(tuple(weights), tuple(mechanisms), confidence)
+    return margin(tuple(weights), tuple(noises), confidence)
 
 
 @lru_cache(maxsize=256)
-def margin(
-    weights: tuple[float, ...], mechanisms: tuple[Laplace | Gaussian, ...], confidence: float
-) -> float:
-    """A z that |Σ weight · noise| exceeds with probability at most 1 - confidence."""
-    if len(set(map(abs, weights))) == len(set(mechanisms)) == 1:
-        return abs(weights[0]) * mechanisms[0].quantile(confidence, len(weights))
-    scales = [abs(w) * float(m.scale) for w, m in zip(weights, mechanisms, strict=True)]
-    most = max(scales)
+def margin(weights: tuple[float, ...], noises: tuple[Additive, ...], confidence: float) -> float:
+    """A z that |Σ weight · noise| exceeds with probability at most 1 - confidence.
+
+    For noises of different laws, or of none, each stays within its own quantile at the confidence
+    at which all do at once.
+    """
+    if len(set(map(abs, weights))) == len(set(noises)) == 1:
+        return abs(weights[0]) * noises[0].quantile(confidence, len(weights))
+    scales = [abs(w) * float(n.scale) for w, n in zip(weights, noises, strict=True)]
+    most, whole = max(scales), sum(map(abs, weights))
     if not most:
         return 0.0
-    whole = sum(map(abs, weights))
-    if isinstance(mechanisms[0], Gaussian):
+    laws = {noise.law for noise in noises}
+    if laws == {Law.NORMAL}:
         return whole + NormalDist().inv_cdf((1 + confidence) / 2) * float(np.hypot.reduce(scales))
+    if laws != {Law.LAPLACE}:
+        each = at_once(confidence, len(noises))
+        return sum(abs(w) * n.quantile(each) for w, n in zip(weights, noises, strict=True))
     # P(|Σ x| > z) <= 2·(4/3)^d·exp(-z / 2b) for d noises of scales up to b (Chernoff's bound).
     low, high = 0.0, 2 * most * (math.log(2 / (1 - confidence)) + len(scales) * math.log(4 / 3))
     tail = _laplace_tail_of_any(scales)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpdb.answers.notes.release_reports import atom_sums, has_margin, release_labels
+from dpdb.answers.notes.release_reports import atom_sums, release_labels
 from dpdb.answers.record import CellColumn
 from dpdb.answers.suggested_bounds import declared_range
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of, conjunction, slots
@@ -43,10 +43,10 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     for each in releases:
         if isinstance(each.release.mechanism, Walk):
             notes += _walk_notes(each)
-        elif not has_margin(each.release) and not _keys(each.release) <= bracketed:
+        elif each.release.noise is None and not _keys(each.release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{each.column} {_way(each.release)}, and {why}")
-    with_interval = any(has_margin(each.release) for each in releases)
+    with_interval = any(each.release.noise is not None for each in releases)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         why = "as noise decides which are shown"

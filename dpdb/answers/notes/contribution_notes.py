@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpdb.answers.notes.release_reports import aggregate_label, has_margin
+from dpdb.answers.notes.release_reports import aggregate_label
 from dpdb.answers.suggested_bounds import plain_value
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, children
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
@@ -44,7 +44,7 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         for column in _bounded(clamped.argument)
     ]
     notes = dict.fromkeys([*caps, *totals, *clamps])
-    shown = any(has_margin(release) for each in plans for release in each.releases)
+    shown = any(release.noise is not None for each in plans for release in each.releases)
     return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
 
 

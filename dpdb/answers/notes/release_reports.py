@@ -13,13 +13,6 @@ from dpdb.plan.logical.query import Function, Output
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, JointRanks, Part
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves
-from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
 _FEW = 4
@@ -90,10 +83,10 @@ def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
         if estimate.atoms is None or estimate.releases != (release,):
             continue
         drawn = planned.releases[release]
-        assert isinstance(drawn.mechanism, Laplace | Gaussian)
+        assert drawn.noise is not None
         assert isinstance(drawn.statistic, Histogram)
         confidence = at_once(CONFIDENCE, planned.competing_rows)
-        margin = drawn.mechanism.quantile(confidence, len(estimate.atoms))
+        margin = drawn.noise.quantile(confidence, len(estimate.atoms))
         label = aggregate_label(planned, index)
         yield AtomSum(label, estimate.atoms, len(drawn.statistic.atoms), margin)
 
@@ -155,36 +148,21 @@ def aggregate_label(planned: Plan, index: int) -> str:
     return labels[0] if labels else aggregate.function.upper()
 
 
-def has_margin(release: Release) -> bool:
-    """Whether the margin of a release's noise is known."""
-    return isinstance(release.mechanism, Laplace | Gaussian | Threshold)
-
-
 def _report(
     release: Release, part: Part, label: str, group: int, competing_rows: int
 ) -> ReleaseReport:
     """The report of one part of a release; that of a selection is about its score."""
-    mechanism = release.mechanism
-    loss = mechanism.loss
-    sensitivity = scale = margin = None
-    match mechanism:
-        case Laplace() | Gaussian():
-            sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
-            margin = mechanism.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
-            margin *= float(part.unit)
-        case Threshold(noise=noise):
-            sensitivity, scale = Fraction(mechanism.sensitivity), mechanism.scale
-            margin = noise.quantile(at_once(CONFIDENCE, competing_rows))
-        case Walk():
-            sensitivity = Fraction(mechanism.sensitivity)
-        case Exponential() | Bracket() | Halves():
-            sensitivity, scale = mechanism.sensitivity * part.unit, mechanism.scale * part.unit
+    mechanism, noise = release.mechanism, release.noise
+    loss, sensitivity, scale, margin = mechanism.loss, mechanism.sensitivity, mechanism.scale, None
+    if noise is not None:
+        margin = noise.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
+        margin *= float(part.unit)
     return ReleaseReport(
         column=label,
         aggregate=part.name,
         mechanism=mechanism.name,
-        sensitivity=sensitivity,
-        scale=scale,
+        sensitivity=None if sensitivity is None else sensitivity * part.unit,
+        scale=None if scale is None else scale * part.unit,
         epsilon=loss.epsilon,
         delta=loss.delta,
         margin=margin,

@@ -13,7 +13,7 @@ from dpdb.engines.statistics.rank_windows import AllValues, RefinedWindows, Rung
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.values.coded_values import present
 from dpdb.plan.expressions.single_values import DistinctValue, single_value
-from dpdb.plan.physical.plan import Mechanism, Plan, Release
+from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
@@ -24,9 +24,7 @@ from dpdb.plan.ranges.statistics import (
     Tally,
     Total,
 )
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import Mechanism, counts_rungs, rank_reach
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 
@@ -78,7 +76,7 @@ def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: i
     match statistic:
         case Distinct():
             return _Different(statistic, cells)
-        case Ranks() if all(isinstance(each, Walk) for each in mechanisms):
+        case Ranks() if all(map(counts_rungs, mechanisms)):
             return RungCounts(statistic, cells)
         case Ranks() if (reach := _reach(mechanisms)) is not None:
             return RefinedWindows(statistic, cells, reach)
@@ -89,14 +87,8 @@ def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: i
 
 def _reach(mechanisms: Sequence[Mechanism]) -> int | None:
     """How many ranks to either side mechanisms look at; None where one may look at all."""
-    reaches = []
-    for mechanism in mechanisms:
-        match mechanism:
-            case Exponential(reach=reach) | Bracket(rank_reach=reach):
-                reaches.append(reach)
-            case _:
-                return None
-    return max(reaches)
+    reaches = [reach for each in mechanisms if (reach := rank_reach(each)) is not None]
+    return max(reaches) if len(reaches) == len(mechanisms) else None
 
 
 @dataclass(eq=False)

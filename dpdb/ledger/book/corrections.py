@@ -29,7 +29,7 @@ from dpdb.ledger.book.state import decision_of
 from dpdb.policy.budget import LastingBudget
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import added
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.records import dataclass
 
 CORRECTED = "corrected: releases of tables that a SELECT makes were charged too little for"
@@ -136,7 +136,7 @@ def _mechanism(book: Book, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 (a m
 
 
 def _has_levels(mechanism: object) -> bool:
-    return isinstance(mechanism, Laplace) and bool(mechanism.sensitivity) and mechanism.looks == 1
+    return isinstance(mechanism, Additive) and mechanism.has_levels
 
 
 def _is_of_stored(key: Any, tables: Collection[str]) -> bool:  # noqa: ANN401 (JSON)

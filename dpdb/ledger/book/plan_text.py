@@ -33,13 +33,10 @@ from dpdb.plan.relations.relations import Source, scans
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.privacy import sensitivity
-from dpdb.privacy.mechanisms import bracket, exponential, gaussian, halves, laplace, smooth, walk
+from dpdb.privacy.mechanisms.mechanism import MECHANISMS
 
-_MODULES = (
-    expressions, moments, plan, query, statistics, sensitivity,
-    laplace, gaussian, exponential, smooth, bracket, halves, walk,
-)  # fmt: skip
-_RECORDS: Mapping[str, Any] = {
+_MODULES = expressions, moments, plan, query, statistics, sensitivity
+_RECORDS: Mapping[str, Any] = {record.__name__: record for record in MECHANISMS} | {
     name: record
     for module in _MODULES
     for name, record in vars(module).items()

@@ -23,6 +23,7 @@ from dpdb.plan.relations.contradictions import Contradiction, contradiction
 from dpdb.plan.relations.privacy_ids import columns_of_unit
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
 
 
@@ -148,9 +149,14 @@ class Options:
     error: Fraction | None = None
     relative_error: Fraction | None = None
     confidence: Fraction | None = None
-    mechanism: str | None = None
+    mechanism: NoiseKind | None = None
     sensitivity: str | None = None
     interval: str | None = None
+
+    @property
+    def kind(self) -> NoiseKind:
+        """The noise on counts and sums."""
+        return self.mechanism or NoiseKind.LAPLACE
 
     @property
     def has_accuracy_goal(self) -> bool:

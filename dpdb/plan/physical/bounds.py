@@ -23,8 +23,7 @@ from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.records import dataclass
 
 FAILURE = 0.001
@@ -76,7 +75,7 @@ def histogram(argument: Expr, where: Expr | None) -> Histogram:
     return Histogram(conditions, tuple(atoms))
 
 
-def threshold(mechanism: Laplace | Gaussian, number: int) -> float:
+def threshold(mechanism: Additive, number: int) -> float:
     """The level that noise exceeds in any of `number` bins with probability at most FAILURE."""
     return mechanism.quantile(1 - FAILURE / number)
 

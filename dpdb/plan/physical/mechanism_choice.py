@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import assert_never
 
 from dpdb.errors import InvalidOption, Place, TooLarge
 from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.logical.query import Options
-from dpdb.plan.physical.plan import Mechanism
 from dpdb.plan.ranges.statistics import Grid, Joint, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA
 from dpdb.privacy import sensitivity
@@ -19,7 +19,9 @@ from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
 from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive, Mechanism
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.walk import SPAN, Walk
 from dpdb.privacy.sensitivity import Contribution
@@ -65,12 +67,11 @@ def with_usual_noise(options: Options, share: BudgetShare) -> Options:
 
     That is Gaussian noise where its ρ is what is paid for, and Laplace noise elsewhere.
     """
-    named = options.mechanism in ("laplace", "gaussian")
-    if named or not share.concentrated or share.delta < SMALLEST_DELTA:
+    if options.mechanism or not share.concentrated or share.delta < SMALLEST_DELTA:
         return options
     if options.noise_index or options.relative_error:  # these are for Laplace noise alone
         return options
-    return replace(options, mechanism="gaussian")
+    return replace(options, mechanism=NoiseKind.GAUSSIAN)
 
 
 @dataclass(frozen=True)
@@ -165,15 +166,17 @@ class MechanismChoice:
         return self._exponential(change, share, one_sided)
 
     def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
-        mechanism: Laplace | Gaussian
-        if self.options.mechanism == "gaussian" and squared:
-            mechanism = self._gaussian(change, squared, share)
-        else:
-            looks = 1 if self.options.relative_error is None else LOOKS
-            mechanism = Laplace(change, share.epsilon, looks)
-        return self._scaled(mechanism)
+        """The noise that is asked for; Laplace noise of scale 0 if no row can change anything."""
+        match self.options.kind if squared else NoiseKind.LAPLACE:
+            case NoiseKind.LAPLACE:
+                looks = 1 if self.options.relative_error is None else LOOKS
+                return self._scaled(Laplace(change, share.epsilon, looks))
+            case NoiseKind.GAUSSIAN:
+                return self._scaled(self._gaussian(change, squared, share))
+            case other:
+                assert_never(other)
 
-    def _scaled(self, mechanism: Laplace | Gaussian) -> Mechanism:
+    def _scaled(self, mechanism: Additive) -> Additive:
         """The mechanism, whose noise fits 64 bits."""
         if mechanism.scale > MAX_SCALE:
             raise self._too_large()

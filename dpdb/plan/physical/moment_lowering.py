@@ -72,7 +72,7 @@ class MomentLowering:
         Under zCDP the squares of ε add up, and a vector gains nothing over its parts; nor does one
         with Gaussian noise.
         """
-        return self.share.concentrated or self.choice.options.mechanism == "gaussian"
+        return self.share.concentrated or self.choice.options.kind.is_euclidean
 
     @property
     def _contribution(self) -> Contribution:
@@ -89,12 +89,17 @@ class MomentLowering:
         return [release], Moments(grid, sum=value())
 
     def _counts(self, needed: frozenset[Moment]) -> Lowering:
-        """Counts alone; those of all rows and of values that are not NULL are one vector."""
+        """Counts alone; those of all rows and of values that are not NULL may be one vector."""
         if len(needed) == 1:
             every = needed == {Moment.ROWS}
             release = self._release("count", self._count(all_rows=every), self.share)
             rows = value() if every or not self.nullable else None
             return [release], Moments(rows=rows, count=None if every else value())
+        if self.is_split:
+            half = self.share.part(Fraction(1, 2))
+            counts = self._count(), self._count(all_rows=True)
+            releases = [self._release("count", each, half) for each in counts]
+            return releases, Moments(rows=value(1), count=value(0))
         nulls = Count(self.argument, self.where, nulls=True)
         parts = Part("count", self._count()), Part("null_count", nulls)
         read = Moments(rows=value(0, 0) + value(0, 1), count=value(0, 0))
@@ -102,10 +107,10 @@ class MomentLowering:
 
     def _of_one_value(self, grid: Grid, needed: frozenset[Moment]) -> Lowering:
         """An argument of which the bounds leave one value: only the number of rows is unknown."""
-        [release], counted = self._counts(needed & {Moment.ROWS} | {Moment.COUNT})
+        releases, counted = self._counts(needed & {Moment.ROWS} | {Moment.COUNT})
         assert counted.count is not None
         nothing, total = constant(0), counted.count * grid.lower
-        return [release], Moments(
+        return releases, Moments(
             grid, grid.lower, counted.rows, counted.count, nothing, nothing, total
         )
 

@@ -23,14 +23,7 @@ from dpdb.plan.unit_work import NO_WORK, UnitWork
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves
-from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.smooth import Smooth
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import Additive, Mechanism, public_noise
 from dpdb.records import dataclass
 
 CONFIDENCE = 0.95
@@ -46,9 +39,6 @@ def at_once(confidence: float, number: int, *, independent: bool = True) -> floa
     if independent:
         return float(confidence ** (1 / number))
     return 1 - (1 - confidence) / number
-
-
-Mechanism = Laplace | Gaussian | Exponential | Bracket | Halves | Walk | Smooth | Threshold
 
 
 @dataclass(frozen=True)
@@ -75,6 +65,11 @@ class Release:
     def _hash(self) -> int:
         fields = self.aggregate, self.statistic, self.mechanism, self.unit, self.column, self.terms
         return hash(fields)
+
+    @property
+    def noise(self) -> Additive | None:
+        """The noise on each value, where its law is public."""
+        return public_noise(self.mechanism)
 
     @property
     def size(self) -> int:

@@ -173,6 +173,11 @@ class Ranks:
     fraction: Fraction
 
     @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest point of the grid."""
+        return self.grid.lower, self.grid.upper
+
+    @property
     def rungs(self) -> tuple[int, ...]:
         """The grid points of a walk, in the walk's order.
 

@@ -19,8 +19,7 @@ from dpdb.plan.releases.release_groups import is_public
 from dpdb.plan.releases.sharing import sharing
 from dpdb.policy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, Composition
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive
 
 _DIGITS = 6
 """The number of decimal digits to which the least ε for an error is computed."""
@@ -70,8 +69,8 @@ def allocate(
     match [_only_release(each, "relative_error") for each in alone]:
         # The release of an average is its distance from the middle of the bounds, so a relative
         # error of the release is not one of the average.
-        case [Release(aggregate=name, mechanism=Laplace(sensitivity=change))]:
-            if change and name != "avg":
+        case [(Release(aggregate=name), noise)]:
+            if noise.is_gradual and noise.sensitivity and name != "avg":
                 return iter([share])
     raise InvalidOption("relative_error is for one COUNT or SUM, with Laplace noise")
 
@@ -113,10 +112,10 @@ def _by_noise_index(
         )
     weights = []
     for lowering, gamma in zip(alone, index, strict=True):
-        release = _only_release(lowering, "noise_index")
-        if not isinstance(release.mechanism, Laplace):
+        release, noise = _only_release(lowering, "noise_index")
+        if not noise.is_inverse:
             raise InvalidOption("noise_index is for Laplace noise")
-        weight = release.mechanism.sensitivity * release.unit / gamma
+        weight = noise.sensitivity * release.unit / gamma
         weights.append(weight**2 if lowering.share.concentrated else weight)
     if not all(weights):
         raise InvalidOption("noise_index is for aggregates that a row can change")
@@ -135,11 +134,10 @@ def _least_for_error(
     def near(units: int, exponent: int) -> bool:
         trial = replace(share, epsilon=units * Fraction(10) ** exponent)
         try:
-            release = _only_release(replace(lowering, share=trial), "error")
+            release, noise = _only_release(replace(lowering, share=trial), "error")
         except TooLarge:
             return False
-        assert isinstance(release.mechanism, Laplace | Gaussian)
-        return Fraction(release.mechanism.quantile(confidence)) * release.unit <= error
+        return Fraction(noise.quantile(confidence)) * release.unit <= error
 
     low, high = (round(math.log10(end)) for end in (SMALLEST_EPSILON, LARGEST_EPSILON))
     magnitude = next((e for e in range(low + 1, high + 1) if near(1, e)), None)
@@ -157,14 +155,12 @@ def _least_for_error(
     return replace(share, epsilon=enough * Fraction(10) ** exponent)
 
 
-def _only_release(lowering: AggregateLowering, option: str) -> Release:
-    """The release behind an aggregate that has just one, with noise of a known scale."""
-    releases = lowering.lower().releases
-    match releases:
-        case [Release(statistic=Joint() | Histogram())]:
-            pass
-        case [Release(mechanism=Laplace() | Gaussian()) as only]:
-            return only
+def _only_release(lowering: AggregateLowering, option: str) -> tuple[Release, Additive]:
+    """The release behind an aggregate that has just one, and its noise of a known scale."""
+    match lowering.lower().releases:
+        case [Release(statistic=statistic, noise=noise) as only] if noise is not None:
+            if not isinstance(statistic, Joint | Histogram):
+                return only, noise
     raise InvalidOption(
         f"{option} is for COUNT and SUM: how noisy others are depends on the rows",
         hint="ask for SUM(x) and COUNT(*)",

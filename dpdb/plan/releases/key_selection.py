@@ -68,7 +68,7 @@ def _counts_units(aggregate: Aggregate, query: Query) -> bool:
 def key_share(share: BudgetShare, context: PlanningContext) -> BudgetShare:
     """The share of the keys, with all of the query's δ if no other releases need any."""
     options, smooth = context.options, context.options.sensitivity == "smooth"
-    if smooth or (options.mechanism == "gaussian" and not share.concentrated):
+    if smooth or (options.kind.is_euclidean and not share.concentrated):
         return share
     return replace(share, delta=context.share.delta / context.selections)
 

@@ -88,13 +88,12 @@ def _of_counts(
     """
     drawn: list[CountGroup] = []
     if len(counts) > 1:
-        gaussian = context.options.mechanism == "gaussian"
         first = query.aggregates[counts[0]]
 
         def weight(atoms: int) -> int:
             several = atoms * (2 if query.keys else 1)
             contribution = contribution_of(first, query, context.policy, several, atoms)
-            if gaussian:
+            if context.options.kind.is_euclidean:
                 return total_squared(1, 1, contribution)
             return total(1, 1, contribution) ** 2
 
@@ -252,7 +251,7 @@ def _lowered(
 def _variance(
     aggregate: Aggregate, releases: list[Release], groups: Sequence[GroupMoments]
 ) -> Fraction:
-    """The variance of a COUNT or a SUM, but for the factor 2 of all Laplace noise."""
+    """The variance of a COUNT or a SUM."""
     moments = moments_for(aggregate, groups)
     assert moments is not None
     combination = moments.sum if aggregate.function is Function.SUM else moments.count

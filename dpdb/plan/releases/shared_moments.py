@@ -14,8 +14,7 @@ from dpdb.plan.logical.query import Aggregate
 from dpdb.plan.physical.moments import Combination, GroupMoments, Moment, Moments, moments_of
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.ranges import nullable
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 
 
 def moments_for(aggregate: Aggregate, groups: Sequence[GroupMoments]) -> Moments | None:
@@ -56,7 +55,8 @@ def combined(
     Of the levels of one series the finest stands for all. In the chain Z_j = Z_(j+1) + W_j of
     `privacy.levels` each coarser level is the finest one plus noise that tells nothing of the
     rows, so all weight of the best linear combination is on the finest (Gauss, Markov and Aitken).
-    A sum is left as it is where the combination would read two levels of a series.
+    A sum is left as it is where the combination would read two levels of a series. Numbers with
+    noise of another kind are left out, as a sum of both has no law of its own.
     """
     if len(groups) < 2:
         return tuple(groups)
@@ -71,11 +71,14 @@ def _with_common_rows(
     series: Series,
 ) -> GroupMoments:
     own = group.moments.rows
+    if own is None:
+        return group
+    kind = kinds(own, releases)
     read = [each.moments.rows for each in groups if each.where == group.where]
-    known = [rows for rows in read if rows is not None and covariance(rows, rows, releases)]
+    alike = [rows for rows in read if rows is not None and kinds(rows, releases) == kind]
+    known = [rows for rows in alike if covariance(rows, rows, releases)]
     if own not in known or len(known) < 2:
         return group
-    assert own is not None
     numbers = _independent(known, releases, series)
     precisions = [1 / covariance(rows, rows, releases) for rows in numbers]
     best = sum(
@@ -111,25 +114,24 @@ def _levels_differ(read: Iterable[int], series: Series) -> bool:
     return len(names) == len(set(names))
 
 
-def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:
-    """The covariance of two combinations, but for the factor 2 of all Laplace noise.
+def kinds(combination: Combination, releases: Sequence[Release]) -> set[NoiseKind]:
+    """The kinds of noise in a combination."""
+    noises = (releases[index].noise for index in combination.releases)
+    return {noise.kind for noise in noises if noise is not None}
 
-    Noises are independent, and noises of different kinds are not found in one statement.
-    """
+
+def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:
+    """The covariance of two combinations, whose noises are independent."""
     weights = dict(other.weights)
     terms = (
-        weight * weights[place] * _square(releases[place[0]])
+        weight * weights[place] * _variance(releases[place[0]])
         for place, weight in one.weights
         if place in weights
     )
     return sum(terms, Fraction(0))
 
 
-def _square(release: Release) -> Fraction:
-    """The square of the noise's scale, added up over its terms."""
-    match release.mechanism:
-        case Laplace(scale=scale):
-            return release.terms * scale**2
-        case Gaussian(variance=variance):
-            return release.terms * variance
-    raise AssertionError(release.mechanism)
+def _variance(release: Release) -> Fraction:
+    """The variance of the noise on each value, added up over its terms."""
+    assert release.noise is not None
+    return release.terms * release.noise.variance

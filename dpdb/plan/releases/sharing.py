@@ -28,7 +28,7 @@ from dpdb.plan.releases.shared_moments import covariance, moments_for
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
 
 
@@ -81,17 +81,16 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
         return {}
     number = len(release_groups(query, context))
     share = context.share.part(Fraction(1, max(number, 1)))
-    gaussian = context.options.mechanism == "gaussian"
+    kind = context.options.kind
     cells = 2 if query.keys else 1  # all numbers of cells but one are alike
     groups_by_index: dict[int, ReleasedGroup] = {}
     derived: ReleasedGroup | None = None
     for index, aggregate in enumerate(query.aggregates):
         own = AggregateLowering(context, query, aggregate, {}, cells, share)
         for group in context.remembered:
-            alike = all(isinstance(r.mechanism, Gaussian) == gaussian for r in group.releases)
-            if not (alike and moments_for(aggregate, [group.read])):
+            if not (_kinds(group) == {kind} and moments_for(aggregate, [group.read])):
                 continue
-            enough = group.linear or _is_enough(group.loss, share, gaussian=gaussian)
+            enough = group.linear or _is_enough(group.loss, share, kind)
             if group.source is not None:
                 enough &= derived in (None, group) and _is_as_good(group, own)
             if enough:
@@ -134,11 +133,11 @@ def beside(
     """
     gaining = [i for i in before if query.aggregates[i].function in (Function.COUNT, Function.SUM)]
     wheres = {query.aggregates[index].where for index in gaining}
-    kinds = {type(each.mechanism) for group in before.values() for each in group.releases}
+    kinds = set[NoiseKind]().union(*map(_kinds, before.values()))
     derived = any(group.source is not None for group in before.values())
     chosen: list[ReleasedGroup] = []
     for group in context.remembered:
-        alike = {type(each.mechanism) for each in group.releases} == kinds
+        alike = _kinds(group) == kinds
         tells = group.read.where in wheres and group.read.tells(Moment.ROWS)
         if alike and tells and group not in before.values() and not (derived and group.source):
             derived = derived or group.source is not None
@@ -146,14 +145,19 @@ def beside(
     return tuple(chosen[:MOST_BESIDE])
 
 
-def _is_enough(loss: Loss, share: BudgetShare, *, gaussian: bool) -> bool:
+def _kinds(group: ReleasedGroup) -> set[NoiseKind]:
+    """The kinds of noise on the values of a group."""
+    return {each.noise.kind for each in group.releases if each.noise is not None}
+
+
+def _is_enough(loss: Loss, share: BudgetShare, kind: NoiseKind) -> bool:
     """Whether a loss is at least what a share would be spent on, but for the rounding of roots.
 
-    Laplace noise spends no δ.
+    Other noise than Gaussian spends no δ.
     """
     if share.concentrated:
         return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
-    if gaussian and loss.delta < share.delta:
+    if kind.is_euclidean and loss.delta < share.delta:
         return False
     return loss.epsilon >= share.epsilon
 
@@ -233,7 +237,7 @@ def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
     """
     groups = release_groups(query, context, recalled(query, context))
     options, keys = context.options, selects_keys(query)
-    if len(groups) < 2 or options.has_accuracy_goal or options.mechanism == "gaussian":
+    if len(groups) < 2 or options.has_accuracy_goal or options.kind.is_euclidean:
         return Sharing(groups, keys=keys)
     summed = {
         place: query.aggregates[group.aggregate].where

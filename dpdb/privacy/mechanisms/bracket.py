@@ -61,6 +61,7 @@ class Bracket:
     """The selection of a half-width such that the interval holds the exact quantile."""
 
     name: ClassVar[str] = Exponential.name
+    formula: ClassVar[str] = "2Δ/ε"
     sensitivity: Fraction
     """Δ, the sensitivity of the slack of a half-width, in ranks."""
     epsilon: Fraction
@@ -100,6 +101,11 @@ class Bracket:
     def scale(self) -> Fraction:
         """The scale 2Δ/ε, in ranks."""
         return self.selection.scale
+
+    @property
+    def spread(self) -> float:
+        """A number that falls as ε grows, to compare plans by."""
+        return float(1 / self.epsilon)
 
     @property
     def loss(self) -> Loss:

@@ -47,6 +47,16 @@ class Exponential:
         """The scale span/ε, in units of the score."""
         return self.span / self.epsilon
 
+    @property
+    def formula(self) -> str:
+        """The scale as EXPLAIN writes it."""
+        return "Δ/ε" if self.one_sided else "2Δ/ε"
+
+    @property
+    def spread(self) -> float:
+        """The scale of the score, to compare plans by."""
+        return float(self.scale)
+
     @cached_property
     def rate(self) -> Fraction:
         """The factor of the score in the exponent: ε/span, less what is reserved for rounding.

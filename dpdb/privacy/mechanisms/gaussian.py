@@ -9,6 +9,7 @@ from statistics import NormalDist
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.mechanisms.kinds import Law, NoiseKind
 from dpdb.records import dataclass
 
 
@@ -21,7 +22,13 @@ class Gaussian:
     `privacy.gaussian_calibration`. `squared` and `variance` are in squared grid steps.
     """
 
-    name: ClassVar[str] = "gaussian"
+    kind: ClassVar[NoiseKind] = NoiseKind.GAUSSIAN
+    name: ClassVar[str] = kind.value
+    law: ClassVar[Law | None] = Law.NORMAL
+    formula: ClassVar[str] = "σ"
+    is_gradual: ClassVar[bool] = False
+    is_inverse: ClassVar[bool] = False
+    has_levels: ClassVar[bool] = False
     squared: int
     variance: Fraction
     epsilon: Fraction
@@ -36,6 +43,11 @@ class Gaussian:
     def scale(self) -> Fraction:
         """The standard deviation σ, in grid steps."""
         return Fraction(math.sqrt(self.variance))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation, in grid steps."""
+        return float(self.scale)
 
     @cached_property
     def loss(self) -> Loss:

@@ -90,6 +90,7 @@ class Halves:
     """The selection of several quantiles, whose loss together is `epsilon`."""
 
     name: ClassVar[str] = "halves"
+    formula: ClassVar[str] = "1/rate"
     fractions: tuple[Fraction, ...]
     """In rising order, above 0 and below 1."""
     epsilon: Fraction
@@ -141,6 +142,11 @@ class Halves:
     def scale(self) -> Fraction:
         """The largest scale of a selection, in ranks: 1/rate."""
         return 1 / min(self.rates.values())
+
+    @property
+    def spread(self) -> float:
+        """The largest scale, to compare plans by."""
+        return float(self.scale)
 
     @property
     def loss(self) -> Loss:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss, pure
+from dpdb.privacy.mechanisms.kinds import Law, NoiseKind
 from dpdb.records import dataclass
 
 MAX_SCALE = 2**50
@@ -29,7 +30,12 @@ class Laplace:
     Definition 5 and Lemma 6). Sensitivity and scale are in grid steps.
     """
 
-    name: ClassVar[str] = "laplace"
+    kind: ClassVar[NoiseKind] = NoiseKind.LAPLACE
+    name: ClassVar[str] = kind.value
+    law: ClassVar[Law | None] = Law.LAPLACE
+    formula: ClassVar[str] = "Δ/ε"
+    is_gradual: ClassVar[bool] = True
+    is_inverse: ClassVar[bool] = True
     sensitivity: int
     epsilon: Fraction
     looks: int = 1
@@ -39,6 +45,21 @@ class Laplace:
     def scale(self) -> Fraction:
         """The scale b = Δ/ε, in grid steps; for a share ε/k of a session k·Δf/ε, as in [STW]."""
         return self.sensitivity / self.epsilon
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of continuous noise of this scale, which is a little more than its own."""
+        return 2 * self.scale**2
+
+    @property
+    def spread(self) -> float:
+        """About the standard deviation, in grid steps."""
+        return math.sqrt(2) * float(self.scale)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether `noise.refinement` draws finer noise from it."""
+        return bool(self.sensitivity) and self.looks == 1
 
     @cached_property
     def loss(self) -> Loss:

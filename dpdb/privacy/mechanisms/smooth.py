@@ -28,6 +28,10 @@ class Smooth:
     """
 
     name: ClassVar[str] = "smooth laplace"
+    formula: ClassVar[str] = ""
+    sensitivity: ClassVar[None] = None
+    scale: ClassVar[None] = None
+    """Sensitivity and scale are read off the rows, and secret: see `scale_of`."""
     fraction: Fraction
     """The order statistic: 0 is the least value, 1/2 the lower median, 1 the greatest value."""
     epsilon: Fraction
@@ -52,7 +56,7 @@ class Smooth:
         beta = epsilon / (2 * max(logarithm, Fraction(1)) + max(epsilon - 2, Fraction(0)))
         return beta - _SMOOTH_SLACK if beta > 2 * _SMOOTH_SLACK else Fraction(0)
 
-    def scale(self, sensitivity: Fraction) -> Fraction:
+    def scale_of(self, sensitivity: Fraction) -> Fraction:
         """The noise scale 2S/ε for a computed S, rounded up, in grid steps; it must stay secret.
 
         S has a relative error of at most 2^-44, and sources of noise round scales up by at most
@@ -69,7 +73,12 @@ class Smooth:
         Noise of scales up to 2^55 can be drawn.
         """
         low, high = grid
-        return self.scale(Fraction(high - low))
+        return self.scale_of(Fraction(high - low))
+
+    @property
+    def spread(self) -> float:
+        """A number that falls as ε grows, to compare plans by."""
+        return float(1 / self.epsilon)
 
     @property
     def loss(self) -> Loss:

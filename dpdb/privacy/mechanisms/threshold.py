@@ -44,6 +44,7 @@ class Threshold:
     """Shows the keys that enough units have, each with its noisy number of units."""
 
     name: ClassVar[str] = "threshold"
+    formula: ClassVar[str] = "1/ε of one key"
     group_epsilon: Fraction
     """The ε of one key."""
     group_delta: Fraction
@@ -60,6 +61,11 @@ class Threshold:
         exponent = math.floor(math.log2(scale)) + 1 - _BITS
         unit = Fraction(2) ** exponent
         return math.ceil(scale / unit) * unit
+
+    @property
+    def spread(self) -> float:
+        """The scale, in units, to compare plans by."""
+        return float(self.scale)
 
     @cached_property
     def cut(self) -> int:

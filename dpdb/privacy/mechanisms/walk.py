@@ -75,6 +75,9 @@ class Walk:
     """The selection of a rung of a ladder as the greatest value, or as the least one."""
 
     name: ClassVar[str] = "walk"
+    formula: ClassVar[str] = ""
+    scale: ClassVar[None] = None
+    """There are two scales, and EXPLAIN shows the ε of each."""
     sensitivity: int
     """Δ: the most that a unit's rows change how many rows are above a rung. This is r above."""
     epsilon: Fraction
@@ -108,6 +111,11 @@ class Walk:
     def look_scale(self) -> Fraction:
         """The scale r/ε₂ of the noise of each look, in rows."""
         return self.sensitivity / self.look_epsilon
+
+    @property
+    def spread(self) -> float:
+        """The scale of a look's noise, in rows, to compare plans by."""
+        return float(self.look_scale)
 
     @property
     def threshold(self) -> int:

@@ -50,7 +50,7 @@ def statistic_and_scale(
     rows = mechanism.rows_per_unit
     sensitivity = smooth_sensitivity(values, grid, mechanism.fraction, mechanism.beta, rows)
     statistic = order_statistic(values, grid, mechanism.fraction)
-    return statistic, mechanism.scale(Fraction(sensitivity))
+    return statistic, mechanism.scale_of(Fraction(sensitivity))
 
 
 def release(values: SortedValues, grid: tuple[int, int], mechanism: Smooth, noise: Noise) -> int:

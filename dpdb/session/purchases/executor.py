@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dpdb.answers.tables.group_rows import with_keys
 from dpdb.errors import InternalError, paid_for
 from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release
-from dpdb.plan.ranges.statistics import Ranks, Tally
+from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.exponential import Exponential
@@ -166,44 +166,51 @@ class Executor:
     def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The noisy values of a release; a bracket is around the `centres`, released before."""
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
-        match mechanism, statistic:
-            case Laplace(sensitivity=0), _:
+        chosen: Sequence[object]
+        match mechanism:
+            case Laplace(sensitivity=0):
                 return np.asarray(exact.cells)
-            case Laplace(scale=scale), _:
+            case Laplace(scale=scale):
                 return _with_noise(exact, lambda size: noise.laplace(scale, size))
-            case Gaussian(variance=variance), _:
+            case Gaussian(variance=variance):
                 return _with_noise(exact, lambda size: noise.gaussian(variance, size))
-            case Exponential(), Ranks(grid=grid, fraction=fraction):
-                ends = (grid.lower, grid.upper)
+            case Exponential() if isinstance(statistic, Tally):
+                chosen = [
+                    exponential.select_index(np.asarray(counts).tolist(), mechanism, noise)
+                    for counts in exact.cells
+                ]
+            case Exponential():
+                ends, fraction = _ranks(statistic).ends, _ranks(statistic).fraction
                 chosen = [
                     exponential.select_value(values, ends, fraction, mechanism, noise)
                     for values in exact.cells
                 ]
-            case Bracket(), Ranks(fraction=fraction):
+            case Bracket():
+                fraction = _ranks(statistic).fraction
                 around = centres if centres.ndim == 1 else centres[:, release.column]
                 chosen = [
                     exponential.select_width(values, centre, fraction, mechanism, noise)
                     for values, centre in zip(exact.cells, around.tolist(), strict=True)
                 ]
-            case Halves(), Ranks(grid=grid):
-                ends = (grid.lower, grid.upper)
-                return np.array(
-                    [halves.select_quantiles(v, ends, mechanism, noise) for v in exact.cells],
-                    dtype=np.int64,
-                )
-            case Exponential(), Tally():
-                chosen = [
-                    exponential.select_index(np.asarray(counts).tolist(), mechanism, noise)
-                    for counts in exact.cells
-                ]
-            case Walk(), Ranks():
-                return walk.stops(list(exact.cells), statistic.rungs, mechanism, noise)
-            case Smooth(), Ranks(grid=grid):
-                ends = (grid.lower, grid.upper)
+            case Halves():
+                ends = _ranks(statistic).ends
+                chosen = [halves.select_quantiles(v, ends, mechanism, noise) for v in exact.cells]
+            case Walk():
+                rungs = _ranks(statistic).rungs
+                return walk.stops(list(exact.cells), rungs, mechanism, noise)
+            case Smooth():
+                ends = _ranks(statistic).ends
                 chosen = [smooth.release(values, ends, mechanism, noise) for values in exact.cells]
-            case _:
-                raise AssertionError(type(statistic))
+            case Threshold():
+                raise AssertionError("keys are selected before the rest is drawn")
+            case other:
+                assert_never(other)
         return np.array(chosen, dtype=np.int64)
+
+
+def _ranks(statistic: Statistic) -> Ranks:
+    assert isinstance(statistic, Ranks)
+    return statistic
 
 
 def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
@@ -257,7 +264,7 @@ class GradualExecutor:
 
         with self.executor.reading(self.plans[0].unit_seconds):
             (exact,) = self.executor.engine.exact(self.plans[0], {})
-        mechanisms = [plan.releases[0].mechanism for plan in self.plans]
-        scales = [each.scale for each in mechanisms if isinstance(each, Laplace)]
+        noises = [plan.releases[0].noise for plan in self.plans]
+        scales = [noise.scale for noise in noises if noise is not None and noise.is_gradual]
         told = {step: values - exact.cells for step, values in self.told.items()}
         return exact, GradualNoise(scales, len(exact.cells), self.executor.noise, told)

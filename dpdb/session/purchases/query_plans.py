@@ -23,14 +23,7 @@ from dpdb.policy.catalog import Policy, changed
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.levels import enough, levels
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves, nodes
-from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.smooth import Smooth
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import candidate_count, counts_rungs
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
@@ -119,7 +112,7 @@ def usual_share(query: Query, balance: Balance) -> BudgetShare:
 def _usable(shares: Shares, query: Query) -> Shares:
     """The shares by which a query can be planned: some noise needs the only one that has a δ."""
     options = query.options
-    needs_delta = options.mechanism == "gaussian" or options.sensitivity == "smooth"
+    needs_delta = options.kind.is_euclidean or options.sensitivity == "smooth"
     return shares[-1:] if needs_delta or number_of_selections(query) else shares
 
 
@@ -155,28 +148,12 @@ def _noise(planned: Plan) -> float:
 def _size(release: Release) -> float:
     """About the standard deviation of the noise of a release, as a number of rows.
 
-    A selection has the scale of its score instead, and a walk that of its looks.
+    What is read from a vector has the noise of several parts in it. A selection has the scale of
+    its score instead.
     """
-    match release.mechanism:
-        case Laplace(scale=scale):
-            # What is read from a vector has the noise of several parts in it.
-            return math.sqrt(2 * len(release.parts)) * float(scale) / _row(release)
-        case Gaussian(scale=scale):
-            return float(scale) / _row(release)
-        case (
-            Exponential(scale=scale)
-            | Halves(scale=scale)
-            | Walk(look_scale=scale)
-            | Threshold(scale=scale)
-        ):
-            return float(scale) / _row(release)
-    return float(1 / release.mechanism.epsilon)
-
-
-def _row(release: Release) -> int:
-    """The most that one row adds to a statistic."""
     totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total | Tally)]
-    return max([1, *(abs(end) for total in totals for end in total.bounds)])
+    row = max([1, *(abs(end) for total in totals for end in total.bounds)])
+    return math.sqrt(len(release.parts)) * release.mechanism.spread / row
 
 
 def key_of(planned: Plan, options: Options) -> str:
@@ -202,27 +179,21 @@ def _confidence(planned: Plan, options: Options) -> float | None:
 def is_accurate(plan: Plan, values: Draws, options: Options) -> bool:
     """Whether the noise on every cell is within the relative error asked for."""
     (release,), (cells,), confidence = plan.releases, values, _confidence(plan, options)
-    assert isinstance(release.mechanism, Laplace)
+    assert release.noise is not None
     assert options.relative_error is not None
     assert confidence is not None
-    margin = release.mechanism.quantile(confidence)
+    margin = release.noise.quantile(confidence)
     return all(enough(value, margin, options.relative_error) for value in cells.tolist())
 
 
 MAX_CANDIDATES = 5_000_000
 """The most candidates of all selections of a statement: a few seconds of work for any data."""
-_EACH = 200
-"""The fixed work of one selection, as a number of candidates."""
-_SWEPT = 10
-"""The number of windows of a smooth sensitivity that take as long as one candidate."""
-_WIDEST = 82
-"""β times the width of the widest window, at most: see `noise.smooth_sensitivity`."""
 
 
 def check_candidates(planned: Plan) -> None:
     """Raise TooLarge for a plan whose selections weigh too many candidates."""
     number = sum(
-        each.cells * candidate_count(release)
+        each.cells * candidates_of(release)
         for each in planned.every_plan
         for release in each.releases
     )
@@ -233,21 +204,14 @@ def check_candidates(planned: Plan) -> None:
         )
 
 
-def candidate_count(release: Release) -> int:
+def candidates_of(release: Release) -> int:
     """The most candidates that a release weighs for one group, whatever the rows are."""
-    match release.mechanism, release.statistic:
-        case Exponential() as mechanism, Ranks(grid=grid):
-            # Values within reach of the target on either side, and the gaps between them.
-            values = min(2 * mechanism.reach + 1, grid.upper - grid.lower + 1)
-            return _EACH + 2 * values + 1
-        case Halves() as halves, _:
-            return sum(_EACH + 4 * halves.selection(node).reach + 3 for node in nodes(halves.root))
-        case Exponential(), Tally(values=listed):
-            return _EACH + len(listed)
-        case Bracket(widths=widths), _:
-            return _EACH + len(widths)
-        case Walk(), Ranks(rungs=rungs):
-            return _EACH + len(rungs)
-        case Smooth(beta=beta, rows_per_unit=rows), _:
-            return _EACH + (2 * rows * math.ceil(_WIDEST / beta) // _SWEPT if beta else 0)
-    return 0
+    mechanism = release.mechanism
+    match release.statistic:
+        case Tally(values=listed):
+            return candidate_count(mechanism, len(listed), listed=True)
+        case Ranks(rungs=rungs) if counts_rungs(mechanism):
+            return candidate_count(mechanism, len(rungs))
+        case Ranks(grid=grid):
+            return candidate_count(mechanism, grid.upper - grid.lower + 1)
+    return candidate_count(mechanism, 0)

@@ -15,7 +15,7 @@ from dpdb.plan.physical.plan import Plan, Release, ReleasedGroup
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.levels import Step, step_to
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Series:
     """The levels of one statistic: noisy values by the scale of their noise, which is one draw."""
 
     name: str
-    sensitivity: int
+    sensitivity: Fraction | int
     levels: dict[Fraction, Array] = field(default_factory=dict)
     seen: dict[str, Fraction] = field(default_factory=dict)
     """For each analyst the scale of the finest level that was shown to this analyst."""
@@ -170,11 +170,10 @@ class AllSeries:
     ) -> None:
         """Take note of levels that an analyst was shown: releases, names of series, and values."""
         for release, name, values in levels:
-            if has_levels(release):
-                assert isinstance(release.mechanism, Laplace)
-                sensitivity, scale = release.mechanism.sensitivity, release.mechanism.scale
+            if (noise := levelled(release)) is not None:
                 named = self._series.setdefault(_subject(cells, release), {})
-                named.setdefault(name, Series(name, sensitivity)).add(scale, values, analyst)
+                series = named.setdefault(name, Series(name, noise.sensitivity))
+                series.add(noise.scale, values, analyst)
 
     def copied(self) -> AllSeries:
         """A copy that can be added to."""
@@ -206,9 +205,10 @@ class AllSeries:
 
     def _of_level(self, cells: ReleasedCells, release: Release, values: Array) -> str | None:
         """The name of the series of which a release is a level."""
+        if (noise := levelled(release)) is None:
+            return None
         for name, series in self._series.get(_subject(cells, release), {}).items():
-            assert isinstance(release.mechanism, Laplace)
-            level = series.levels.get(release.mechanism.scale)
+            level = series.levels.get(noise.scale)
             if level is not None and level.shape == values.shape and (level == values).all():
                 return name
         return None
@@ -222,13 +222,12 @@ class AllSeries:
         steps: dict[int, tuple[Series, Step]] = {}
         for index in range(plan.recalled, len(plan.releases)):
             release = plan.releases[index]
-            named = self._series.get(_subject(cells, release), {})
-            if plan.subplans or plan.found or not (named and has_levels(release)):
+            named, noise = self._series.get(_subject(cells, release), {}), levelled(release)
+            if plan.subplans or plan.found or not named or noise is None:
                 continue
-            assert isinstance(release.mechanism, Laplace)
             newest = reversed(named.values())
             series = max(newest, key=lambda each: (each.shown_to(asker), each.epsilon))
-            step = step_to(release.mechanism.scale, series.levels)
+            step = step_to(noise.scale, series.levels)
             # Two releases of one statistic would be refined from the same level.
             if step is not None and all(each is not series for each, _ in steps.values()):
                 steps[index] = series, step
@@ -236,17 +235,16 @@ class AllSeries:
 
 
 def _subject(cells: ReleasedCells, release: Release) -> tuple[object, ...]:
-    mechanism = release.mechanism
-    sensitivity = mechanism.sensitivity if isinstance(mechanism, Laplace) else None
-    return cells, release.statistic, release.unit, sensitivity
+    noise = levelled(release)
+    return cells, release.statistic, release.unit, noise and (noise.kind, noise.sensitivity)
 
 
-def has_levels(release: Release) -> bool:
-    """Whether a release is a statistic with Laplace noise of one scale, which can be refined."""
-    mechanism = release.mechanism
-    if not isinstance(mechanism, Laplace):
-        return False
-    return bool(mechanism.sensitivity) and mechanism.looks == 1 and release.terms == 1
+def levelled(release: Release) -> Additive | None:
+    """The noise of a release that is one draw and can be refined; None for other releases."""
+    noise = release.mechanism
+    if isinstance(noise, Additive) and noise.has_levels and release.terms == 1:
+        return noise
+    return None
 
 
 def further_loss(plan: Plan, told: Mapping[int, Fraction]) -> ComposedLoss:

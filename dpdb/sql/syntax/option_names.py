@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-MECHANISMS = ("laplace", "gaussian")
+from dpdb.privacy.mechanisms.kinds import NoiseKind
+
+MECHANISMS = " or ".join(f"'{kind}'" for kind in NoiseKind)
 SENSITIVITIES = ("global", "smooth")
 INTERVALS = ("on", "off")
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",
-    "mechanism": "'laplace' or 'gaussian': the noise on counts and sums; or 'default'",
+    "mechanism": f"{MECHANISMS}: the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
@@ -30,7 +32,7 @@ OPTIONS = {
     "error": "the least epsilon is spent that keeps the noise within ± this",
     "relative_error": "epsilon is spent step by step until the noise is this part of the answer",
     "confidence": "with which an error is kept; 0.95 unless given",
-    "mechanism": "'laplace' or 'gaussian': the noise on counts and sums",
+    "mechanism": f"{MECHANISMS}: the noise on counts and sums",
     "sensitivity": "'global' or 'smooth': of MIN, MAX and quantiles",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
 }

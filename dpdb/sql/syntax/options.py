@@ -20,10 +20,11 @@ from dpdb.plan.relations.relations import Joined, Source
 from dpdb.policy.budget import valid_delta, valid_epsilon
 from dpdb.policy.catalog import Table, changed
 from dpdb.policy.numbers import Number, as_written
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
 from dpdb.sql.syntax import option_names
 from dpdb.sql.syntax.literals import number
-from dpdb.sql.syntax.option_names import INTERVALS, MECHANISMS, OPTIONS, SENSITIVITIES, TERMS
+from dpdb.sql.syntax.option_names import INTERVALS, OPTIONS, SENSITIVITIES, TERMS
 from dpdb.sql.syntax.trees import place_at
 
 PUBLIC = "PUBLIC_GROUPS"
@@ -219,7 +220,7 @@ def _value(item: WrittenOption) -> Fraction | str | tuple[Fraction, ...]:
         case "confidence":
             return _between(item, _TINY, 1 - Fraction(1, 10**9), "0 and 0.999999999")
         case "mechanism":
-            return _word(item, MECHANISMS)
+            return NoiseKind(_word(item, tuple(NoiseKind)))
         case "interval":
             return _word(item, INTERVALS)
         case "sensitivity":

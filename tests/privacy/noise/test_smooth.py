@@ -275,7 +275,7 @@ def test_cells_have_their_parts(cells: int) -> None:
     whole = Smooth(Fraction(1), Fraction(3), Fraction(1, 10**6), 2, cells)
     part = Smooth(Fraction(1), Fraction(3, cells), Fraction(1, cells * 10**6), 2)
     assert whole.beta == part.beta
-    assert whole.scale(Fraction(5)) == part.scale(Fraction(5))
+    assert whole.scale_of(Fraction(5)) == part.scale_of(Fraction(5))
     assert whole.loss == Loss(Fraction(3), Fraction(1, 10**6), Fraction(9, 2), Fraction(1, 10**6))
 
 
@@ -311,7 +311,7 @@ def test_scales_are_smooth_and_cover_the_change(
     """The noise that is drawn, rounding and all, between all tables up to `rows` changes apart."""
     mechanism = Smooth(fraction, epsilon, delta, rows)
     found = sensitivities(mechanism, mechanism.beta)
-    drawn = [Fraction(*as_word_fraction(2 * scale)) / 2 for scale in map(mechanism.scale, found)]
+    drawn = [Fraction(*as_word_fraction(2 * scale)) / 2 for scale in map(mechanism.scale_of, found)]
     allowed = exponential(mechanism.beta + Fraction(1, 2**41))
     farthest = np.where(distances(*ANY) <= rows, moves(fraction), 0).max(axis=1)
     assert all(s >= 2 * int(change) / epsilon for s, change in zip(drawn, farthest, strict=True))
@@ -325,12 +325,12 @@ def test_scales_are_smooth_and_cover_the_change(
 def test_noise_has_a_least_and_a_largest_scale(epsilon: Fraction) -> None:
     mechanism = Smooth(Fraction(1), epsilon, Fraction(1, 10**6))
     grid = (-(10**6), 10**6)
-    assert exponential(-1 / (2 * mechanism.scale(Fraction(0)))) <= exponential(Fraction(-64))
-    assert mechanism.scale(Fraction(0)) * 2 >= Fraction(1, 2**6)
+    assert exponential(-1 / (2 * mechanism.scale_of(Fraction(0)))) <= exponential(Fraction(-64))
+    assert mechanism.scale_of(Fraction(0)) * 2 >= Fraction(1, 2**6)
     for values in ([], [-(10**6)], [10**6] * 3):
         found = smooth_sensitivity(array(values), grid, mechanism.fraction, mechanism.beta)
-        assert mechanism.scale(Fraction(found)) <= mechanism.largest_scale(grid)
-    assert mechanism.largest_scale(grid) == mechanism.scale(Fraction(2 * 10**6))
+        assert mechanism.scale_of(Fraction(found)) <= mechanism.largest_scale(grid)
+    assert mechanism.largest_scale(grid) == mechanism.scale_of(Fraction(2 * 10**6))
 
 
 # ------------------------------------------------------------------------- the noise
@@ -433,7 +433,7 @@ def test_a_release_is_the_statistic_and_the_noise_within_the_grid(values: list[i
             source = Scripted(draw, sign)
             noisy = exact + rounded_laplace(Fraction(1), Scripted(draw, sign))
             assert release(array(values), grid, mechanism, source) == min(max(noisy, -4), 11)
-            assert source.scales == [2 * mechanism.scale(Fraction(sensitivity))]
+            assert source.scales == [2 * mechanism.scale_of(Fraction(sensitivity))]
 
 
 def test_the_widest_grid_can_be_drawn_on() -> None:
@@ -455,7 +455,7 @@ def worst_excess(mechanism: Smooth, steeper: Fraction, smaller: Fraction) -> flo
     `smaller` times its own. What lies beyond 60 scales adds less than 10^-26.
     """
     found = sensitivities(mechanism, mechanism.beta * steeper)
-    used = np.array([float(mechanism.scale(s) * smaller) for s in found])
+    used = np.array([float(mechanism.scale_of(s) * smaller) for s in found])
     exact = array([statistic(x, GRID, mechanism.fraction) for x in TABLES])
     reach = math.ceil(60 * used.max())
     steps = np.abs(np.arange(-reach, reach + KINDS) - exact[:, None])

@@ -1,0 +1,32 @@
+"""The kinds of noise that a query can ask for, and the laws that their tails are compared with.
+
+Planning knows the kind before there is a mechanism: the kind decides which releases are drawn.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, StrEnum, auto
+
+
+class NoiseKind(StrEnum):
+    """The noise on counts and sums: the values of the option `mechanism`."""
+
+    LAPLACE = auto()
+    GAUSSIAN = auto()
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether its loss is by ℓ2 sensitivity; such noise needs δ, and gains from no vector."""
+        return self is NoiseKind.GAUSSIAN
+
+
+class Law(Enum):
+    """A law of real numbers L such that whole noise is below L + 1 in the stochastic order.
+
+    P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r for r =
+    exp(-1/scale), of Gaussian noise it is [CKS20] Proposition 25. Weighted sums of such noises are
+    compared with weighted sums of L.
+    """
+
+    LAPLACE = auto()
+    NORMAL = auto()

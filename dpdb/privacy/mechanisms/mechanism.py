@@ -1,0 +1,97 @@
+"""The closed sets of mechanisms, and what the members of each answer for themselves.
+
+A mechanism is a frozen record: its fields say what is released, and are its identity. All of them
+have a `name` for reports, a `sensitivity`, a `loss` (in both measures of `Loss`), and a `spread`
+that plans are compared by. `Additive` noise answers besides:
+
+    kind          the option that asks for it, and what planning must know beforehand
+    law           the continuous law above it, for tails of weighted sums; None without one
+    scale         in grid steps, and `formula`, as EXPLAIN shows where it comes from
+    variance      in squared grid steps, to weigh independent values by
+    quantile      of the size of one noise, or of the sum of several
+    has_levels    whether a finer draw can start from it, as `noise.refinement` does
+    is_gradual    whether noise of its kind can fall in steps until an answer is accurate
+    is_inverse    whether its scale is sensitivity / ε, so that a noise index can set it
+
+To add one, write it beside these, add it to a set here, and let mypy say where it is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never, get_args
+
+from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.halves import Halves, nodes
+from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.walk import Walk
+
+Additive = Laplace | Gaussian
+"""Noise of a public law that is added to each number by itself."""
+Selection = Exponential | Bracket | Halves | Walk
+"""The choice of a value, whose distance from the exact one depends on the rows."""
+Mechanism = Additive | Selection | Smooth | Threshold
+MECHANISMS: tuple[type, ...] = get_args(Mechanism)
+
+
+def public_noise(mechanism: Mechanism) -> Additive | None:
+    """The noise on each value, where its law is public: for keys that before the cut."""
+    if isinstance(mechanism, Threshold):
+        return mechanism.noise
+    return mechanism if isinstance(mechanism, Additive) else None
+
+
+def counts_rungs(mechanism: Mechanism) -> bool:
+    """Whether it reads how many rows are beyond each rung of a ladder, rather than the values."""
+    return isinstance(mechanism, Walk)
+
+
+def rank_reach(mechanism: Mechanism) -> int | None:
+    """How many ranks to either side of its target it reads; None if it may read all values."""
+    match mechanism:
+        case Exponential():
+            return mechanism.reach
+        case Bracket():
+            return mechanism.rank_reach
+        case _:
+            return None
+
+
+_EACH = 200
+"""The fixed work of one selection, as a number of candidates."""
+_SWEPT = 10
+"""The number of windows of a smooth sensitivity that take as long as one candidate."""
+_WIDEST = 82
+"""β times the width of the widest window, at most: see `noise.smooth`."""
+
+
+def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) -> int:
+    """The most candidates that it weighs among so many values, whatever the rows are.
+
+    Values that are `listed` are weighed themselves; on a grid, those within reach of the target on
+    either side, and the gaps between them.
+    """
+    match mechanism:
+        case Exponential():
+            among = values if listed else 2 * min(2 * mechanism.reach + 1, values) + 1
+            return _EACH + among
+        case Halves():
+            reaches = (mechanism.selection(node).reach for node in nodes(mechanism.root))
+            return sum(_EACH + 4 * reach + 3 for reach in reaches)
+        case Bracket():
+            return _EACH + len(mechanism.widths)
+        case Walk():
+            return _EACH + values
+        case Smooth():
+            if not mechanism.beta:
+                return _EACH
+            widest = math.ceil(_WIDEST / mechanism.beta)
+            return _EACH + 2 * mechanism.rows_per_unit * widest // _SWEPT
+        case Laplace() | Gaussian() | Threshold():
+            return 0
+        case other:
+            assert_never(other)
