@@ -113,7 +113,7 @@ def test_a_session_spends_what_its_theorem_allows(
     assert epsilon_within(answers, budget)
     # All of it: with a query more of the same share it would be over.
     assert not epsilon_within([*answers, answers[0]], budget)
-    with pytest.raises(BudgetExceeded, match="limit of"):
+    with pytest.raises(BudgetExceeded, match="queries are used"):
         here.execute(statements[0])
     spent = sum((answer.cost.epsilon for answer in answers), Fraction(0))
     assert here.balance.epsilon_left == 1 - spent >= 0
