@@ -4,9 +4,9 @@
 
     db = dpdb.connect("people.csv", epsilon=1, queries=10)
     db.explain("SELECT AVG(age) FROM people").cost      # what it would take, for nothing
-    answer = db.execute("SELECT AVG(age) FROM people")
-    answer.rows, answer.intervals, answer.cost, db.balance
-    answer.to_pandas()
+    answer = db.execute("SELECT AVG(age) AS mean FROM people WHERE zip = ?", [10025])
+    answer.scalar(), answer.intervals, answer.cost, db.balance
+    answer.df(intervals=True)
 
 `help(dpdb.connect)` says what can be given, `dpdb help python` is the page of the manual. In a
 notebook, `%load_ext dpdb` gives `%dpdb people.csv` and `%%dpdb`.

@@ -102,6 +102,16 @@ def columns_of(rows: Sequence[tuple[Cell, ...]], number: int) -> tuple[CellColum
     return tuple(CellColumn(tuple(row[i] for row in rows)) for i in range(number))
 
 
+def guessed_kind(cells: Iterable[Cell]) -> Kind:
+    """The type of a column of public cells, which no query says."""
+    found = {type(cell) for cell in cells if cell is not None}
+    if found == {bool}:
+        return Kind.BOOLEAN
+    if found and found <= {int, float}:
+        return Kind.INTEGER if found == {int} else Kind.NUMBER
+    return Kind.TEXT
+
+
 class Origin(Enum):
     """Where the cells of a column come from, which the query and the policy decide."""
 
@@ -203,6 +213,11 @@ class AnswerRecord:
     def notes(self) -> tuple[str, ...]:
         """Sentences on intervals, on an error asked for and on keys that are not shown."""
         return self.note_detail.value
+
+    @property
+    def types(self) -> tuple[Kind, ...]:
+        """The types of the columns: integer, number, text, boolean, date or timestamp."""
+        return self.kinds or tuple(guessed_kind(column.cells) for column in self.cells)
 
     @cached_property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:

@@ -279,6 +279,7 @@ def explained(
         statement=text,
         columns=tuple(output.label for output in planned.outputs),
         cells=(),
+        kinds=tuple(output.expression.kind for output in planned.outputs),
         release_detail=Detail(lambda: release_reports.reports(planned)),
         cost=price,
         balance=balance,

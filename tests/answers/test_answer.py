@@ -1,15 +1,18 @@
-"""An answer shows itself: at a Python prompt, in a notebook, and as a DataFrame."""
+"""An answer shows itself: at a Python prompt, in a notebook, as rows and as a figure."""
 
 from __future__ import annotations
 
-import datetime
-import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import dpdb
+from dpdb.answers.formats.footer import NOT_PRIVATE
 from dpdb.answers.formats.render import as_table
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
@@ -94,46 +97,69 @@ def test_exact_results_are_in_neither(shop: Session) -> None:
     assert "Plan(" not in repr(answer) + answer._repr_html_()
 
 
-def test_types_of_a_data_frame_follow_from_the_query(hostile: Session) -> None:
-    query = """
-        SELECT word, COUNT(*) AS n, AVG("a<b") AS mean, MAX(born) AS youngest, COUNT(*) > 1 AS many,
-               CASE WHEN COUNT(*) > 1000000 THEN 'x' END AS nothing
-        FROM t GROUP BY word {rest}"""
-    types = ["str", "Int64", "Float64", "datetime64[s]", "boolean", "str"]
-    with_rows = hostile.execute(query.format(rest="")).to_pandas()
-    without = hostile.execute(query.format(rest="HAVING COUNT(*) > 1000000")).to_pandas()
-    assert (len(with_rows), len(without)) == (3, 0)
-    for frame in (with_rows, without):
-        assert [str(kind) for kind in frame.dtypes] == types
-    assert with_rows["nothing"].isna().all()
-    assert isinstance(with_rows["youngest"].dt.date[0], datetime.date)
+def test_an_answer_is_its_rows(shop: Session) -> None:
+    answer = shop.execute("SELECT item, COUNT(*) FROM shop GROUP BY item")
+    assert list(answer) == answer.fetchall() == list(answer.rows)
+    assert len(answer) == len(answer.rows) > 1
+    assert {type(row) for row in answer} == {tuple}
+    with pytest.raises(dpdb.UsageError, match="and 2 columns") as caught:
+        answer.scalar()
+    assert caught.value.hint is not None
+    [[number]] = shop.execute("SELECT COUNT(*) FROM shop")
+    assert shop.execute("SELECT COUNT(*) FROM shop").scalar() == number
 
 
-def test_data_frame_has_the_answer(shop: Session) -> None:
-    answer = shop.execute("SELECT COUNT(*), COUNT(*), AVG(price) FROM shop")
-    frame = answer.to_pandas()
-    assert tuple(frame.columns) == answer.columns
-    assert tuple(frame.iloc[0]) == answer.rows[0]
+@pytest.mark.parametrize(
+    "statement", [STATEMENTS[1], "SELECT COUNT(*) AS n FROM shop HAVING n < 0"]
+)
+def test_an_answer_without_rows_is_true(shop: Session, statement: str) -> None:
+    answer = shop.execute(statement)
+    assert len(answer) == 0
+    assert answer
+    with pytest.raises(dpdb.UsageError, match="0 rows"):
+        answer.scalar()
 
 
-def test_whole_numbers_beyond_64_bits_are_doubles(shop: Session) -> None:
-    big = 10**20
-    answer = shop.execute(f"SELECT COUNT(*) * {big} AS n FROM shop")
-    [[value]] = answer.to_pandas().to_numpy().tolist()
-    assert value == answer.rows[0][0] >= big
+def drawn(answer: dpdb.Answer, **arguments: Any) -> Axes:
+    axes = answer.plot(Figure().subplots(), **arguments)
+    axes.figure.canvas.draw()
+    return axes
 
 
-def test_data_frame_of_what_is_no_query(shop: Session) -> None:
-    assert shop.execute("SHOW BUDGET").to_pandas()["budget"][0] == "epsilon"
-    explained = shop.execute("EXPLAIN SELECT SUM(price) FROM shop").to_pandas()
-    assert list(explained["mechanism"]) == ["laplace"]
+def test_a_plot_has_a_bar_and_its_interval_for_each_key(hostile: Session) -> None:
+    answer = hostile.execute('SELECT word, SUM("a<b") AS "$\\frac{" FROM t GROUP BY word')
+    axes = drawn(answer)
+    assert [bar.get_height() for bar in axes.patches] == [row[1] for row in answer]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["<b>", "a&b", "\\x1b[2J"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("word", "$\\frac{")
+    [bars] = axes.collections
+    ends = [tuple(segment[:, 1]) for segment in bars.get_segments()]
+    assert ends == [intervals[1] for intervals in answer.intervals]
 
 
-def test_without_pandas_there_is_an_error_that_says_how_to_get_it(
-    shop: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = shop.execute(STATEMENTS[0])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(dpdb.UsageError, match="needs pandas") as caught:
-        answer.to_pandas()
-    assert caught.value.hint == 'pip install "dpdb[pandas]"'
+def test_numbers_over_a_date_are_a_line(hostile: Session) -> None:
+    query = (
+        "SELECT DATE_TRUNC('year', born) AS y, COUNT(*) AS n, COUNT(*) + 1 AS m FROM t GROUP BY y"
+    )
+    axes = drawn(hostile.execute(query))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["n", "m"]
+    assert not axes.patches
+    assert len(drawn(hostile.execute(query), kind="bar").patches) == 2 * len(hostile.execute(query))
+
+
+def test_a_single_row_has_a_bar_for_each_column(shop: Session) -> None:
+    answer = shop.execute("SELECT COUNT(*), SUM(price) AS s FROM shop")
+    axes = drawn(replace(answer, private=False))
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["COUNT(*)", "s"]
+    assert len(axes.patches) == 2
+    assert axes.get_title() == NOT_PRIVATE
+    assert not drawn(answer).get_title()
+
+
+def test_what_cannot_be_plotted(shop: Session) -> None:
+    for statement in STATEMENTS[1:]:
+        with pytest.raises(dpdb.UsageError, match="no noisy number"):
+            shop.execute(statement).plot()
+    with pytest.raises(dpdb.UsageError, match="no plot pie"):
+        shop.execute(STATEMENTS[0]).plot(kind="pie")
+    assert not drawn(shop.execute("SELECT COUNT(*) AS n FROM shop HAVING n < 0")).patches

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from dpdb.answers.formats.json_lines import number
-from dpdb.answers.record import AnswerRecord, Cell, CellColumn, CellInterval, Origin, columns_of
+from dpdb.answers.record import (
+    AnswerRecord,
+    Cell,
+    CellColumn,
+    CellInterval,
+    Origin,
+    columns_of,
+    guessed_kind,
+)
 from dpdb.errors import printable
+from dpdb.policy.catalog import Kind
 from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND, read_timestamp
 
 ONLY_NOISE = "only noise"
@@ -32,6 +41,20 @@ def sheet(
         header += [name, *(name + end for end, _ in zip(ENDS, ends, strict=False))]
         columns += [column, *map(CellColumn, ends)]
     return header, tuple(columns)
+
+
+def sheet_kinds(
+    answer: AnswerRecord, shown: Iterable[CellColumn], *, intervals: bool
+) -> list[Kind]:
+    """The kinds of the columns that `sheet` has `shown`, from the query where one is answered."""
+    if answer.explain:
+        return [guessed_kind(column.cells) for column in shown]
+    measured = _measured(answer, intervals=intervals)
+    return [
+        kind
+        for kind, (_, _, origin) in zip(answer.types, measured, strict=True)
+        for _ in range(3 if origin else 1)
+    ]
 
 
 def _measured(
