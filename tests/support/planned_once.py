@@ -27,6 +27,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import session
 from dpdb.session.purchases import query_plans
 from dpdb.sql.selects.statements import Statement, statement
+from dpdb.sql.text.parameters import Values
 
 Made = TypeVar("Made")
 
@@ -68,8 +69,12 @@ class _Memory:
     plans: dict[int, list[_Planned]] = field(default_factory=dict)
     """By the identity of a query's outputs, which the same statement shares with itself."""
 
-    def statement(self, text: str, policy: Policy, facts: Facts = NO_FACTS) -> Statement:
+    def statement(
+        self, text: str, policy: Policy, facts: Facts = NO_FACTS, values: Values = ()
+    ) -> Statement:
         """What the text means for a policy of these tables: no other part of it has a say."""
+        if values:
+            return statement(text, policy, facts, values)
         known = self.statements.setdefault(text, [])
         for other, read in known:
             if other.tables == policy.tables:
