@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, NoReturn
 
 from dpdb.errors import UsageError, printable
-from dpdb.interfaces.cli.arguments import add_session_arguments, policy_for_arguments
+from dpdb.interfaces.cli.arguments import BEGINS, add_session_arguments, policy_for_arguments
 from dpdb.policy.schemas.table_files import remarks
 from dpdb.session.connect import session_on
 from dpdb.sql.text.splitting import split
@@ -40,6 +40,8 @@ class Notebook:
         The options are those of the command line that say which session there is to be. The session
         is returned, so `db = %dpdb people.csv` can be used from Python, too.
         """
+        if BEGINS.match(line):
+            raise UsageError("a statement has its own cell", hint=f"%%dpdb\n{line.strip()}")
         try:
             options = _parser().parse_args(_words(line))
         except SystemExit:  # after --help has been printed

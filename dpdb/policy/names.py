@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dpdb.errors import did_you_mean
@@ -21,6 +22,9 @@ RESERVED = frozenset((
 
 def suggestion(name: str, known: Sequence[str], what: str) -> str:
     """A hint with the known name that is closest to `name`; with all names, if none is close."""
+    begun = [each for each in known if re.match(rf"{re.escape(name)}\W", each, re.IGNORECASE)]
+    if len(begun) == 1:  # `us` of us-employment is typed without quotes
+        return f"did you mean {written(begun[0])}?"
     return did_you_mean(name, known, written) or f"{what} are {', '.join(map(written, known))}"
 
 

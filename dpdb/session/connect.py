@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -169,6 +170,11 @@ def _policy(source: DataSource, form: CsvFormat | None, names: Sequence[str]) ->
         return source
     if is_server_address(str(source)):
         return Policy((undeclared_server_table(server_table(str(source))),))
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(source)):
+        raise DataFileError(
+            f"{source} is not on this machine: dpdb reads local files and PostgreSQL",
+            hint="download it, and name the copy",
+        )
     path = Path(source)
     try:
         if "\0" in str(path) or path.is_dir():

@@ -111,6 +111,7 @@ def test_error_of_python_is_shown_without_a_traceback(cells: Cells) -> None:
         (f"%%dpdb lambda\n{COUNT}", "lambda is not the name of a variable"),
         ("%dpdb", "no data file or policy given"),
         ("%dpdb nobody.csv", "nobody.csv"),
+        (f"%dpdb {COUNT}", f"hint: %%dpdb\\n{COUNT}"),
         (f"{CONNECT} --epsilon much", "argument --epsilon: a number is needed"),
         (f"{CONNECT} -c '{COUNT}'", "unrecognized arguments"),
         (f"{CONNECT} --seed 1", "a seed makes noise predictable"),

@@ -1,3 +1,8 @@
+--- Names without quotes
+-- SyntaxFault 1:24 put the name in quotes: "us-employment"
+SELECT COUNT(*) FROM us-employment;
+-- SyntaxFault put the name in quotes: "2023-sales"
+SELECT COUNT(*) FROM people JOIN 2023-sales ON TRUE;
 --- Single rows
 -- Unsupported 1:8 SELECT * is not supported
 SELECT * FROM people;

@@ -95,6 +95,15 @@ def test_labels_are_those_of_the_outermost_select() -> None:
     ]
 
 
+def test_a_label_keeps_the_case_of_names_that_are_keywords_elsewhere() -> None:
+    renamed = "WITH a AS (SELECT zip AS Date, age AS percent FROM t)"
+    read = query(
+        f"{renamed} SELECT Date, sum(percent), max(DATE '2020-01-01') FROM a GROUP BY Date"
+    )
+    labels = ["Date", "SUM(percent)", "MAX(DATE '2020-01-01')"]
+    assert [output.label for output in read.outputs] == labels
+
+
 def doubled(column: str, times: int = 20) -> str:
     """A chain of tables, each with a column that uses the one before it twice."""
     tables = [f"t{i + 1} AS (SELECT {column} AS x FROM t{i})" for i in range(times)]

@@ -40,7 +40,7 @@ bash, zsh or fish complete all of these.
 exit codes: 0 all answered, 1 a statement failed, 2 usage, policy, file or
 ledger, 3 budget exhausted, 130 interrupted
 """
-_STATEMENT = re.compile(r"\s*(?:(?:select|explain|show|describe|desc|set)\s|[.\\][a-z?]+(?:\s|$))",
+BEGINS = re.compile(r"\s*(?:(?:select|explain|show|describe|desc|set)\s|[.\\][a-z?]+(?:\s|$))",
                         re.IGNORECASE)  # fmt: skip
 """The beginning of a statement or a dot command that stands where files do."""
 
@@ -117,7 +117,7 @@ def add_ledger_argument(to: argparse.ArgumentParser) -> None:
 def with_statement(options: argparse.Namespace) -> argparse.Namespace:
     """The options, with a statement after the files, as in `dpdb FILE "SQL"`, as one of -c."""
     *files, last = options.files or [""]
-    if _STATEMENT.match(last) and not Path(last).exists():
+    if BEGINS.match(last) and not Path(last).exists():
         options.files, options.scripts = files, [("-c", last), *(options.scripts or [])]
     return options
 

@@ -117,11 +117,11 @@ class ShellCompleter(Completer):
             yield written(table.name), printable(table.name), meaning
 
     def _columns(self, here: Context) -> Iterator[Candidate]:
-        for table in here.tables:
-            for column in table.columns:
-                if _fits(column, here):
-                    named = ", ".join(map(printable, named_by(table, column)))
-                    yield written(column.name), printable(column.name), named or declaration(column)
+        columns = [(table, column) for table in here.tables for column in table.columns]
+        fitting = [pair for pair in columns if _fits(pair[1], here)]
+        for table, column in fitting or columns * (here.previous == "."):
+            named = ", ".join(map(printable, named_by(table, column)))
+            yield written(column.name), printable(column.name), named or declaration(column)
 
     def _operands(self, here: Context, previous: str, clause: str) -> Iterator[Candidate]:
         yield from self._columns(here)

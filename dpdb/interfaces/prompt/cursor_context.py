@@ -38,7 +38,10 @@ class Context:
     word: str
     """The word that ends at the cursor, with its opening quote if it has one."""
     tables: tuple[Table, ...]
-    """The tables that FROM and JOIN name, before or after the cursor; without FROM, all tables."""
+    """The tables that FROM and JOIN name, before or after the cursor; without FROM, all tables.
+
+    After `orders.`, the table `orders` alone, which may be an alias.
+    """
     keys: tuple[str, ...] = ()
     """The words of GROUP BY, before or after the cursor."""
     named: tuple[str, ...] = ()
@@ -134,8 +137,16 @@ def context(text: str, before: str, policy: Policy) -> Context:
     tokens = _tokens(before)
     begun = bool(tokens) and before.endswith(tokens[-1]) and _is_begun(tokens[-1])
     word = tokens.pop() if begun else ""
+    if tokens[-1:] == ["-"] and "".join(tokens[-3:-2]).upper() in ("FROM", "JOIN"):
+        word = f"{tokens[-2]}-{word}"  # such as us-employment
+        del tokens[-2:]
     whole = _tokens(text)
-    return Context(tuple(tokens), word, _tables(whole, policy), _keys(whole), _named(tokens))
+    tables = _tables(whole, policy)
+    if tokens[-1:] == ["."]:
+        name = tokens[-2].strip('"') if tokens[1:] else ""
+        aliased = _aliased(whole, policy).get(name.casefold()) or policy.table(name)
+        tables = tables if aliased is None else (aliased,)
+    return Context(tuple(tokens), word, tables, _keys(whole), _named(tokens))
 
 
 def _tokens(text: str) -> list[str]:
@@ -176,6 +187,18 @@ def _is_begun(token: str) -> bool:
     if token[0] in "'\"":
         return len(token) == 1 or token[-1] != token[0]
     return token[0].isalnum() or token[0] == "_"
+
+
+def _aliased(tokens: list[str], policy: Policy) -> dict[str, Table]:
+    """The tables of FROM and JOIN by their aliases, as in `orders o` and `orders AS o`."""
+    words = [token for token in tokens if token.upper() != "AS"]
+    return {
+        alias.strip('"').casefold(): table
+        for before, name, alias in zip(words, words[1:], words[2:], strict=False)
+        if before.upper() in ("FROM", "JOIN", ",")
+        and alias.upper() not in KEYWORDS
+        and (table := policy.table(name.strip('"'))) is not None
+    }
 
 
 def _tables(tokens: list[str], policy: Policy) -> tuple[Table, ...]:

@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
+from dpdb.policy.names import quoted
 from dpdb.sql.scalars.functions import UNREAD_NAMES
 from dpdb.sql.syntax.literals import around_their_calls
 from dpdb.sql.text.splitting import CLAUSES
@@ -93,7 +94,7 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
     where = Place(line, max(1, end - len(word) + 1)) if line and end is not None else None
     if not word:
         return SyntaxFault("this is not valid SQL: it ends too soon", place=where)
-    hint = _STUMBLED.get(word.upper()) or _meant(word, details)
+    hint = _unquoted(details) or _STUMBLED.get(word.upper()) or _meant(word, details)
     return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint, place=where)
 
 
@@ -105,6 +106,17 @@ _STUMBLED = {
     "?": "? stands for a whole value: for DATE '2020-01-01' it is given a date",
 }
 """Hints for words that the parser stumbles over."""
+
+
+def _unquoted(details: dict[str, Any]) -> str | None:
+    """A hint at the table whose name needs quotes, such as us-employment, and is begun here."""
+    parts = ("start_context", "highlight", "end_context")
+    before, word, after = (str(details.get(part) or "") for part in parts)
+    begun = re.search(r"\b(?:FROM|JOIN)\s+([\w-]*)$", before, re.IGNORECASE)
+    after = re.match(r"[\w-]*", after)[0]  # type: ignore[index]
+    name = f"{begun[1]}{word}{after}" if begun else ""
+    plain = not re.fullmatch(r"[\w-]+", name) or name.isidentifier()
+    return None if plain else f"put the name in quotes: {quoted(name)}"
 
 
 def _meant(word: str, details: dict[str, Any]) -> str | None:

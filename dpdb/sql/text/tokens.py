@@ -253,12 +253,20 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
     source = tree.args.get("from_") or next(iter(tree.expressions), tree)
     if first is None or 0 <= start(source) < first:
         raise Unsupported("a subquery begins with SELECT", place=place(source, text))
-    written = labels([token for token in tokens if token.start >= first])
+    names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
+    written = labels([_named(token, names) for token in tokens if token.start >= first])
     if not all(written) or len(written) != len(tree.expressions):
         raise SyntaxFault(
             "an expression is missing between SELECT and FROM", place=place_at(first, text)
         )
     return written
+
+
+def _named(token: Token, names: set[int | None]) -> Token:
+    """The token; a keyword that is a name, such as the column `date`, is one of a name."""
+    if token.start not in names or token.token_type is TokenType.IDENTIFIER:
+        return token
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
 
 
 def column_names(tree: exp.Select, written: list[str]) -> list[str]:

@@ -28,11 +28,14 @@ member = { type = "boolean" }
 city = { type = "text", values = ["Rome", "Val d'Or"] }
 born = { type = "date", values = [2000-01-31] }
 "net worth" = { type = "number" }
+[tables.us-employment.columns]
+jobs = { type = "number" }
 [tables.pets.columns]
 kind = { type = "text", values = ["cat"] }
 """
 COLUMNS = {"name", "age", "zip", "member", "city", "born", '"net worth"'}
 GROUPABLE = {"age", "zip", "member", "city", "born"}
+TABLES = {"people", "pets", '"us-employment"'}
 SECRET = "Zebulon"
 
 
@@ -41,6 +44,7 @@ def completer(tmp_path: Path) -> ShellCompleter:
     header = "name,age,zip,member,city,born,net worth\n"
     (tmp_path / "people.csv").write_text(f"{header}{SECRET},44,31643,true,{SECRET},2000-01-31,7\n")
     (tmp_path / "pets.csv").write_text(f"kind\n{SECRET}\n")
+    (tmp_path / "us-employment.csv").write_text("jobs\n7\n")
     (tmp_path / "people.toml").write_text(POLICY)
     return ShellCompleter(read_policy(tmp_path / "people.toml"), dict.fromkeys(COMMANDS, ""))
 
@@ -61,17 +65,22 @@ def offered(completer: ShellCompleter, text: str) -> list[str]:
 @pytest.mark.parametrize(("text", "expected"), [
     ("", {"SELECT", "WITH", "EXPLAIN SELECT", "SHOW BUDGET", "SHOW TABLES", "SHOW ALL", "DESCRIBE",
           "SET"}),
-    ("SELECT COUNT(*) FROM ", {"people", "pets"}),
+    ("SELECT COUNT(*) FROM ", TABLES),
     ("SELECT COUNT(*) FROM pe", {"people", "pets"}),
     ("SELECT COUNT(*) FROM people JO", {"JOIN"}),
-    ("SELECT COUNT(*) FROM people JOIN ", {"people", "pets"}),
+    ("SELECT COUNT(*) FROM people JOIN ", TABLES),
     ("SELECT COUNT(*) FROM people, pe", {"people", "pets"}),
-    ("SELECT COUNT(*) FROM people JOIN pets ON pets.", {*COLUMNS, "kind"}),
-    ("WITH old AS (SELECT * FROM people) SELECT COUNT(*) FROM ", {"people", "pets", "old"}),
-    ("WITH a(x) AS (SELECT 1 FROM pets), b AS (SELECT x FROM ", {"people", "pets", "a"}),
+    ("SELECT COUNT(*) FROM people JOIN pets ON pets.", {"kind"}),
+    ("SELECT COUNT(*) FROM people p JOIN pets AS b ON p.age = 1 AND b.", {"kind"}),
+    ("SELECT COUNT(pets.", {"kind"}),
+    ("SELECT COUNT(pets.|) FROM people, pets", {"kind"}),
+    ("SELECT people.", GROUPABLE),
+    ("SELECT COUNT(*) FROM us-em", {'"us-employment"'}),
+    ("WITH old AS (SELECT * FROM people) SELECT COUNT(*) FROM ", {*TABLES, "old"}),
+    ("WITH a(x) AS (SELECT 1 FROM pets), b AS (SELECT x FROM ", {*TABLES, "a"}),
     ("WITH a AS (", {"SELECT"}),
     ("SELECT COUNT(*) FROM (", {"SELECT"}),
-    ("DESCRIBE ", {"people", "pets"}),
+    ("DESCRIBE ", TABLES),
     ("SHOW ", {"BUDGET", "HISTORY", "TABLES", "ALL"}),
     ("EXPLAIN ", {"SELECT"}),
     ("SELECT COUNT(*) FROM people WHERE zip = ", {"31643", "80127"}),

@@ -197,6 +197,7 @@ def test_a_mistyped_subcommand(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert ran.code == 2
     assert "no command and no file is called chek" in ran.err
     assert "did you mean dpdb check?" in ran.err
+    assert "hint: download it" in run("https://example.org/chek.csv", "-c", COUNT).err
     assert "cannot read chek.csv" in run("chek.csv", "-c", COUNT).err
     Path("chek").write_text("age\n30\n")
     assert run("chek", "-c", "SELECT COUNT(*) FROM chek").code == 0
