@@ -11,6 +11,7 @@ from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import BEGINS, add_session_arguments, policy_for_arguments
 from dpdb.policy.schemas.table_files import remarks
 from dpdb.session.connect import session_on
+from dpdb.sql.text.placeholders import names_in
 from dpdb.sql.text.splitting import split
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ class Notebook:
         return self._session
 
     def run(self, line: str, cell: str) -> None:
-        """`%%dpdb [NAME]`: answer the statements of the cell, and keep the last answer as NAME."""
+        """`%%dpdb [NAME]`: answer the statements of the cell, and keep the last answer as NAME.
+
+        `{x}` in a statement is the value of the notebook's variable x.
+        """
         from IPython.display import display  # noqa: PLC0415 (only notebooks have it)
 
         name = line.strip()
@@ -67,7 +71,9 @@ class Notebook:
         if self._session is None:
             raise UsageError("there is no session yet", hint="%dpdb people.csv --epsilon 1")
         for piece in split(cell):
-            answer = self._session.execute(piece.text)
+            known = self._shell.user_ns
+            values = {each: known[each] for each in names_in(piece.text) if each in known}
+            answer = self._session.execute(piece.text, values or None)
             display(answer)  # type: ignore[no-untyped-call]
             if name:
                 self._shell.user_ns[name] = answer

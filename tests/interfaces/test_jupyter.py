@@ -141,3 +141,32 @@ def test_teaching_mode_answers_as_the_command_line_does(
     main([str(PEOPLE), "--queries", "4", "--teach", "--seed", "3", "-c", COUNT])
     assert ran.out == capsys.readouterr().out
     assert "not private" in ran.out
+
+
+def test_variables_are_values_of_a_cell(cells: Cells) -> None:
+    where = f"{COUNT} WHERE zip IN {{zips}} AND name <> {{who}}"
+    ran = cells(
+        CONNECT,
+        'zips, who = [31643, 80127], "it\'s {zips} -- "',
+        f"%%dpdb first\n{where};\n",
+        f"%%dpdb again\n{COUNT} WHERE zip IN (80127, 31643) AND name <> 'it''s {{zips}} -- '",
+        "first.statement, again.repeat",
+    )
+    statement, repeat = ran.value
+    assert statement == f"{COUNT} WHERE zip IN (31643, 80127) AND name <> 'it''s {{zips}} -- '"
+    assert repeat
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment"),
+    [
+        ("age > {nobody}", "no value is given for {nobody}"),
+        ("age > {db}", "a value of type Session"),
+        ("age > ?", "the statement takes 1 value"),
+        ("age > {age + 1}", "is not supported"),
+    ],
+)
+def test_what_is_no_value_is_refused_in_a_cell(cells: Cells, text: str, fragment: str) -> None:
+    ran = cells(f"db = {CONNECT}", f"%%dpdb\n{COUNT} WHERE {text}")
+    assert isinstance(ran.error, dpdb.StatementError)
+    assert fragment in ran.error.message

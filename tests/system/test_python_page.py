@@ -42,7 +42,7 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Intera
 
 def test_every_block_is_run() -> None:
     assert {kind for kind, _ in BLOCKS} == {"pycon", "ipython"}
-    assert len(CELLS) == 4
+    assert len(CELLS) == 5
 
 
 def test_sessions_print_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:

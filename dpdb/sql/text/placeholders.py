@@ -13,12 +13,20 @@ from functools import cached_property
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpdb.errors import Place, TooLarge, TypeMismatch, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import (
+    Place,
+    StatementError,
+    TooLarge,
+    TypeMismatch,
+    UnknownName,
+    Unsupported,
+    did_you_mean,
+)
 from dpdb.records import dataclass
 from dpdb.sql.syntax.literals import like
 from dpdb.sql.syntax.trees import place_at
 from dpdb.sql.text.parameters import NAME, Constant, Given, Values
-from dpdb.sql.text.tokens import MAX_TOKENS, check_characters, written
+from dpdb.sql.text.tokens import MAX_TOKENS, check_characters, read_tokens, written
 
 _MARK = "?"
 """The first character of the names by which the parser knows placeholders; nobody can type them."""
@@ -59,9 +67,13 @@ def _closes(tokens: list[Token]) -> bool:
     return [token.token_type for token in tokens] == [TokenType.R_BRACE]
 
 
-def names_in(tokens: list[Token]) -> list[str]:
-    """The names of the placeholders, in the order of the text."""
-    return [each.name for each in _placeholders(tokens)]
+def names_in(text: str) -> list[str]:
+    """The names of the placeholders in a statement; none if it cannot be read."""
+    try:
+        tokens = read_tokens(text)
+    except StatementError:
+        return []
+    return [mark.name for mark in _placeholders(tokens) if not mark.name.isdecimal()]
 
 
 class Placeholders:
@@ -84,7 +96,7 @@ class Placeholders:
         if unused:
             raise UnknownName(
                 f"the statement has no :{min(unused)}",
-                hint=did_you_mean(min(unused), names_in(tokens), ":{}".format)
+                hint=did_you_mean(min(unused), [mark.name for mark in self._marks], ":{}".format)
                 or "a value has the name of a placeholder such as :age",
             )
         if values:
@@ -112,12 +124,13 @@ class Placeholders:
     def _value(self, mark: _Placeholder, values: Mapping[str, Given]) -> Given:
         if mark.name in values:
             return values[mark.name]
-        where = place_at(self._tokens[mark.first].start, self._text)
+        first, last = self._tokens[mark.first], self._tokens[mark.first + mark.length - 1]
+        where = place_at(first.start, self._text)
         if not mark.name.isdecimal():
             raise UnknownName(
-                f"no value is given for :{mark.name}",
+                f"no value is given for {self._text[first.start : last.end + 1]}",
                 hint=did_you_mean(mark.name, [each for each in values if not each.isdecimal()])
-                or f'from Python: db.execute(text, {{"{mark.name}": …}})',
+                or f'db.execute(text, {{"{mark.name}": …}}), or a variable of a notebook',
                 place=where,
             )
         given = sum(name.isdecimal() for name in values)
