@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
 from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.frames import HeldFrame
 from dpdb.policy.storage import ServerTable, Storage, file_kind, files_of
 from dpdb.records import dataclass
 
@@ -165,6 +166,8 @@ class Table:
     """The most rows of one unit that are held, before any filter; None for the usual number."""
     also: tuple[Path, ...] = ()
     """The files, besides that at `path`, whose rows are those of the table, too."""
+    frame: HeldFrame | None = field(default=None, repr=False)
+    """The frame in memory that has the rows; None where a file or a server has them."""
 
     def __hash__(self) -> int:
         """The hash of the name alone, since a table can have many columns with many values."""
@@ -198,21 +201,23 @@ class Table:
     @property
     def storage(self) -> Storage:
         """The kind of file or server that has the rows."""
-        if self.server is None:
-            return file_kind(self.path)
-        return self.server.storage
+        if self.frame is not None:
+            return Storage.FRAME
+        return file_kind(self.path) if self.server is None else self.server.storage
 
     @property
     def place(self) -> str:
         """Where the rows are, as messages say it."""
+        if self.frame is not None:
+            return f"the frame {self.name}"
         if self.server is not None:
             return self.server.place
         return ", ".join(map(str, self.paths))
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The paths of the table's files, each of which may be a pattern."""
-        return (self.path, *self.also)
+        """The paths of the table's files, each of which may be a pattern; none elsewhere."""
+        return () if self.frame or self.server else (self.path, *self.also)
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -42,6 +42,7 @@ class Storage(Enum):
     DUCKDB = _Facts("DuckDB", (".duckdb",), streamed=True, inner="table")
     POSTGRESQL = _Facts("PostgreSQL", schemes=("postgresql", "postgres"))
     SPARK = _Facts("Spark", schemes=("spark",))
+    FRAME = _Facts("data frame")
 
     @property
     def typed(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -10,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from dpdb.errors import DataFileError, InvalidOption, UsageError, did_you_mean
+from dpdb.errors import InvalidOption, UsageError, did_you_mean
 from dpdb.policy.budget import (
     Budget,
     Composition,
@@ -26,20 +25,19 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reading.column_reader import with_bounds
-from dpdb.policy.reading.reader import policy_for, read_policy
-from dpdb.policy.schemas.table_files import check_file, undeclared_server_table
-from dpdb.policy.storage import is_server_address, server_table
+from dpdb.policy.schemas.table_files import check_file
+from dpdb.session.table_sources import DataSource, PolicySource, TableSources
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
 
-DataSource = str | Path | Policy
-"""A data file, the address of a server's table, a policy file, or a policy."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def connect(
     *sources: DataSource,
+    name: str | None = None,
+    policy: PolicySource | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -55,7 +53,12 @@ def connect(
     teach: bool = False,
     seed: int | None = None,
 ) -> Session:
-    """A session on data files or policies.
+    """A session on data files, data frames or policies.
+
+    A source is a path or a pattern, a list of paths whose rows are one table, the address of a
+    server's table, a frame (pandas, polars, Arrow, DuckDB), a policy, or a dict of these by the
+    names of tables. `name` is that of the only table. `policy` says what is public about the
+    sources: a path, a dict of its sections, or a `dpdb.Policy`; a frame is never written.
 
     What is not given is as the policy says, or else its default. Numbers are taken as they are
     written: 0.1 is a tenth. With `teach` privacy can be switched off, and only then can `seed` make
@@ -70,8 +73,10 @@ def connect(
     Raises UsageError, InvalidOption, PolicyError, DataFileError or LedgerError, each before a row
     is read.
     """
-    policy = policy_of(
+    held = policy_of(
         *sources,
+        name=name,
+        policy=policy,
         epsilon=epsilon,
         delta=delta,
         queries=queries,
@@ -84,11 +89,13 @@ def connect(
         no_header=no_header,
         ledger=ledger,
     )
-    return session_on(policy, teach=teach, seed=seed, analyst=analyst)
+    return session_on(held, teach=teach, seed=seed, analyst=analyst)
 
 
 def policy_of(
     *sources: DataSource,
+    name: str | None = None,
+    policy: PolicySource | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -103,13 +110,17 @@ def policy_of(
 ) -> Policy:
     """The policies of all sources as one, with the arguments on top, and a file to every table."""
     form = _form(separator, encoding, no_header)
-    policy = _joined([_policy(source, form, no_header or ()) for source in sources])
-    if form is not None and not any(table.csv == form for table in policy.tables):
+    tables = TableSources(form, no_header or (), _valid_name(name, sources))
+    if policy is None:
+        joined = _joined([tables.policy(source) for source in sources])
+    else:
+        joined = tables.with_rows(policy, sources)
+    if form is not None and not any(table.csv == form for table in joined.tables):
         raise UsageError(
             "separator, encoding and no_header are for CSV files without a policy",
             hint='a policy says them itself, as in separator = ";"',
         )
-    budget = policy.budget
+    budget = joined.budget
     budget = Budget(
         budget.epsilon if epsilon is None else valid_epsilon(_exact("epsilon", epsilon)),
         budget.delta if delta is None else valid_delta(_exact("delta", delta)),
@@ -118,12 +129,12 @@ def policy_of(
         if composition is None
         else _one_of("composition", Composition, composition),
     )
-    relation = policy.neighbors if neighbors is None else _one_of("neighbors", Neighbors, neighbors)
-    moments = policy.timing if timing is None else _one_of("timing", Timing, timing)
-    policy = replace(policy, budget=valid_budget(budget), neighbors=relation, timing=moments)
+    relation = joined.neighbors if neighbors is None else _one_of("neighbors", Neighbors, neighbors)
+    moments = joined.timing if timing is None else _one_of("timing", Timing, timing)
+    joined = replace(joined, budget=valid_budget(budget), neighbors=relation, timing=moments)
     if ledger is not None:
-        policy = replace(policy, lasting=_lasting(policy, Path(ledger)))
-    return _check_files(with_bounds(policy, _exact_bounds(bounds or {})))
+        joined = replace(joined, lasting=_lasting(joined, Path(ledger)))
+    return _check_files(with_bounds(joined, _exact_bounds(bounds or {})))
 
 
 def session_on(
@@ -164,26 +175,11 @@ def valid_seed(seed: int | None, *, teach: bool) -> int | None:
     return seed
 
 
-def _policy(source: DataSource, form: CsvFormat | None, names: Sequence[str]) -> Policy:
-    """The policy of a source; `form` and `names` say how a CSV file without a policy is read."""
-    if isinstance(source, Policy):
-        return source
-    if is_server_address(str(source)):
-        return Policy((undeclared_server_table(server_table(str(source))),))
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(source)):
-        raise DataFileError(
-            f"{source} is not on this machine: dpdb reads local files and PostgreSQL",
-            hint="download it, and name the copy",
-        )
-    path = Path(source)
-    try:
-        if "\0" in str(path) or path.is_dir():
-            raise DataFileError(f"{path} is not a file")
-        if path.suffix == ".toml":
-            return read_policy(path)
-        return policy_for(path, form, names)
-    except OSError as error:  # it is in a folder that the user may not look into
-        raise DataFileError(f"cannot read {path}: {error.strerror}") from None
+def _valid_name(name: str | None, sources: Sequence[object]) -> str | None:
+    """`name` if it can be that of the only source."""
+    if name is not None and (not isinstance(name, str) or not name or len(sources) != 1):
+        raise UsageError("name is a text, for one source", hint='connect({"people": …, "zips": …})')
+    return name
 
 
 def _form(

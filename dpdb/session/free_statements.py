@@ -21,6 +21,7 @@ from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition, valid_epsilo
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
 from dpdb.policy.numbers import decimal
+from dpdb.policy.schemas.table_files import remarks
 from dpdb.privacy.accounting.accountants import Concentrated
 from dpdb.privacy.accounting.composition import (
     ComposedLoss,
@@ -156,6 +157,14 @@ def listing(
             return SETTING_COLUMNS, settings.rows(teach=teach)
         case Describe():
             return suggested_bounds.COLUMN_COLUMNS, _column_rows(policy, statement)
+
+
+def listing_notes(statement: Listed, policy: Policy) -> tuple[str, ...]:
+    """Notes on the tables that a statement describes."""
+    if not isinstance(statement, Describe):
+        return ()
+    table = policy.table(statement.table)
+    return () if table is None or table.frame is None else tuple(remarks(table))
 
 
 def assigned(assign: Assign) -> tuple[tuple[str, ...], CellRows]:

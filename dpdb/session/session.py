@@ -20,7 +20,15 @@ from dpdb.policy.numbers import Number, decimal
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session.backends import PublicFacts, open_engine, open_ledger, with_public_values
-from dpdb.session.free_statements import Settings, assigned, explained, listing, shown, utc_time
+from dpdb.session.free_statements import (
+    Settings,
+    assigned,
+    explained,
+    listing,
+    listing_notes,
+    shown,
+    utc_time,
+)
 from dpdb.session.gate import Gate
 from dpdb.session.purchases import released_answers
 from dpdb.session.purchases.kept_answers import Chosen
@@ -254,7 +262,8 @@ class Session:
             case listed:
                 known, ledger, limits = self._known(), self._ledger, self._gate.limits
                 rows = listing(listed, known, ledger, self.settings, limits, teach=self.teach)
-                return shown(text, *rows, self.balance)
+                answer = shown(text, *rows, self.balance)
+                return replace(answer, note_detail=Detail.of(listing_notes(listed, known)))
 
     @property
     def _private(self) -> bool:

@@ -9,20 +9,23 @@ import pytest
 
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Table
+from dpdb.policy.frames import HeldFrame
 from dpdb.policy.storage import ServerTable, Storage, file_kind, server_kind
 
 
 @pytest.mark.parametrize("storage", Storage)
 def test_each_storage_is_known_by_its_name_and_has_a_source(storage: Storage) -> None:
-    facts = storage.value
+    facts, frame = storage.value, None
     path, server = Path(f"t{[*facts.suffixes, '.csv'][0]}"), None
     if facts.schemes:
         address = f"{facts.schemes[0]}://"
         server = ServerTable(address, "public", "t")
         assert server_kind(address) is storage
+    elif storage is Storage.FRAME:
+        frame = HeldFrame(None)
     else:
         assert file_kind(path) is storage
-    table = Table("t", path, (), server=server)
+    table = Table("t", path, (), server=server, frame=frame)
     assert table.storage is storage
     for package in {"POSTGRESQL": ["psycopg"], "SPARK": ["pyspark"]}.get(storage.name, []):
         pytest.importorskip(package)

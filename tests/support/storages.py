@@ -7,16 +7,31 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import pandas
 import pyarrow.parquet
+import pytest
 
 from dpdb.lab.studies.prepare import prepare
 from dpdb.policy.catalog import Table
+from dpdb.policy.frames import held_frame
 from tests.support.postgres import Server
 from tests.support.typed_files import KINDS, write_typed
 
 POSTGRESQL = "postgresql"
-ALL_KINDS = (*KINDS, POSTGRESQL)
+FRAMES = ("frame", "frame-object", "polars")
+ALL_KINDS = (*KINDS, POSTGRESQL, *FRAMES)
 _NUMBERS = count()
+
+
+def frame_of(rows: pyarrow.Table, kind: str) -> object:
+    """The rows as a frame of pandas, with the types that it infers or with objects, or of polars."""
+    if kind == "polars":
+        return pytest.importorskip("polars").from_arrow(rows)
+    if kind == "frame":
+        return rows.to_pandas()
+    columns = zip(rows.column_names, rows.columns, strict=True)
+    objects = {name: pandas.Series(cells.to_pylist(), dtype=object) for name, cells in columns}
+    return pandas.DataFrame(objects)
 
 
 def in_storage(
@@ -33,6 +48,8 @@ def in_storage(
     if kind == POSTGRESQL:
         assert server is not None
         return replace(table, server=server().insert(f"{table.name}{next(_NUMBERS)}", rows))
+    if kind in FRAMES:
+        return replace(table, frame=held_frame(frame_of(rows, kind)))
     if kind != "parquet":
         path = write_typed(folder, table.name, rows, kind)
     return replace(table, path=path)

@@ -37,6 +37,11 @@ class Sources:
                 from dpdb.engines.sources.arrow.typed_source import TypedSource
 
                 return TypedSource(table, DuckDBReader())
+            case Storage.FRAME:
+                from dpdb.engines.sources.frame_source import FrameSource
+
+                assert table.frame is not None
+                return FrameSource(table, table.frame)
             case Storage.SPARK:
                 from dpdb.engines.sources.arrow.readers import SparkSource
 

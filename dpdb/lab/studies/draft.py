@@ -23,9 +23,10 @@ from dpdb.policy.csv.csv_format import COMMA, FALLBACK, UTF8, CsvFormat, separat
 from dpdb.policy.csv.csv_header import first_record, numbered_name, separator_of
 from dpdb.policy.csv.csv_stream import encoding_of, open_csv
 from dpdb.policy.schemas.table_files import (
+    found_columns,
     header_of,
     remarks,
-    undeclared_server_table,
+    server_place,
     undeclared_tables,
 )
 from dpdb.policy.storage import (
@@ -143,7 +144,7 @@ def drafts(source: str, form: CsvFormat) -> list[Draft]:
     A CSV file is written as `form` says.
     """
     if is_server_address(source):
-        return [_typed_draft(undeclared_server_table(server_table(source)))]
+        return [_typed_draft(found_columns(server_place(server_table(source))))]
     path = Path(source)
     if file_kind(within_file(path)[0]) is Storage.CSV:
         return [_csv_draft(path, form)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -58,8 +58,6 @@ def policy_for(data: Path, form: CsvFormat | None = None, names: Sequence[str] =
 
 def _is_of(table: Table, data: Path) -> bool:
     """Whether a table has its rows in this file."""
-    if table.server is not None:
-        return False
     if data.exists():
         return any(path.exists() and path.samefile(data) for path in table.paths)
     return data.absolute() in (path.absolute() for path in table.paths)
@@ -81,6 +79,27 @@ def read_policy(path: Path) -> Policy:
     except (ValueError, ArithmeticError, RecursionError):
         raise PolicyError(f"{path.name}: a number too long, or brackets too deep") from None
     return _policy(PolicyText(path, text), document)
+
+
+def policy_in(sections: Mapping[str, object]) -> Policy:
+    """The policy whose sections a program gives as a dict; raises PolicyError."""
+    return _policy(PolicyText(Path("policy"), ""), _as_in_toml(sections))
+
+
+def _as_in_toml(value: object) -> Any:  # noqa: ANN401
+    """A value of a program as it is read from a file: a float is the decimal that it writes."""
+    match value:
+        case Mapping():
+            if not all(isinstance(key, str) for key in value):
+                raise PolicyError("the keys of a policy are texts")
+            return {key: _as_in_toml(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_as_in_toml(each) for each in value]
+        case float():
+            return Decimal(float.__repr__(value))
+        case Path():
+            return str(value)
+    return value
 
 
 def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:

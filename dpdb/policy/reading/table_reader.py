@@ -76,7 +76,7 @@ class TableReader:
         where = ("tables", name)
         section = self.text.section(self.tables, name, ("tables",))
         self.text.check_keys(section, KEYS, where)
-        path = self._path(section, name, where)
+        path, *also = self._path(section, name, where)
         declared = self.text.section(section, "columns", where)
         if not declared:
             raise self.text.error("a table needs columns", where)
@@ -100,26 +100,32 @@ class TableReader:
             self._engine(section, where),
             self._server(section, name, where),
             unit.held,
+            tuple(also),
         )
 
-    def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> Path:
-        """The file of a table, and whether the other keys go with a file of its kind."""
-        for key in ("path", "table"):
-            if not isinstance(section.get(key, ""), str):
-                raise self.text.error(f"{key} is a string", (*where, key))
-        path: Path = self.text.path.parent / section.get("path", f"{name}.csv")
+    def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> tuple[Path, ...]:
+        """The files of a table, and whether the other keys go with a file of its kind."""
+        if not isinstance(section.get("table", ""), str):
+            raise self.text.error("table is a string", (*where, "table"))
+        written = section.get("path", f"{name}.csv")
+        listed = written if isinstance(written, list) else [written]
+        if not listed or not all(isinstance(each, str) and each for each in listed):
+            raise self.text.error("path is a string, or a list of them", (*where, "path"))
+        path, *also = (self.text.path.parent / each for each in listed)
         kind = file_kind(path)
+        if also and (kind.value.inner or {file_kind(each) for each in also} != {kind}):
+            raise self.text.error("files of one table are of one kind", (*where, "path"))
         if "source" in section:
             for key in ("path", "table", *_FORMAT):
                 if key in section:
                     raise self.text.error(f"{key} goes with a file", (*where, key))
-            return path
+            return (path,)
         if "table" in section and kind.value.inner != "table":
             raise self.text.error("table goes with the path of a DuckDB file", (*where, "table"))
         for key in _FORMAT:
             if key in section and kind.typed:
                 raise self.text.error(f"a {kind.value.label} file has no {key}", (*where, key))
-        return path
+        return (path, *also)
 
     def _server(
         self, section: dict[str, Any], name: str, where: tuple[str, ...]
@@ -258,4 +264,4 @@ def keeps_values(column: Column) -> bool:
 
 
 def _is_parquet(section: dict[str, Any]) -> bool:
-    return file_kind(Path(section.get("path", ""))) is Storage.PARQUET
+    return file_kind(Path(str(section.get("path", "")))) is Storage.PARQUET

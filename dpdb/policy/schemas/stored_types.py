@@ -61,6 +61,12 @@ class StoredColumn:
 
     name: str
     type: StoredType
+    free: bool = False
+    """Whether it is read as every declared type: each value as the cell that would write it."""
+    guessed: bool = False
+    """Whether the values can be of any type where no policy declares one."""
+    advice: str | None = None
+    """The conversion that makes a column of it that can be read."""
 
     @property
     def kind(self) -> Kind | None:
@@ -73,12 +79,12 @@ class StoredColumn:
         if self.kind is None:
             return None
         step = SECOND if self.kind is Kind.TIMESTAMP else 1
-        return Column(self.name, self.kind, step=Fraction(step))
+        return Column(self.name, self.kind, step=Fraction(step), guessed=self.guessed)
 
 
 def stored_columns(schema: pyarrow.Schema) -> tuple[StoredColumn, ...]:
     """The columns of a schema of Arrow."""
-    return tuple(StoredColumn(field.name, _stored_type(field.type)) for field in schema)
+    return tuple(StoredColumn(field.name, stored_type(field.type)) for field in schema)
 
 
 def column_positions(table: Table, names: Sequence[str]) -> dict[str, int]:
@@ -116,13 +122,20 @@ def names_in_file(table: Table, stored: Sequence[StoredColumn]) -> dict[str, str
         in_file = stored[positions[column.name]]
         if names.count(in_file.name) > 1:
             raise DataFileError(f"{table.place}: several columns are called {in_file.name}")
-        if in_file.type not in _READ_AS[column.kind]:
+        if not is_read_as(in_file, column.kind):
             raise _unreadable(table, column, in_file)
     return {name: names[at] for name, at in positions.items()}
 
 
+def is_read_as(stored: StoredColumn, kind: Kind) -> bool:
+    """Whether a policy can declare a stored column to be of this type."""
+    return stored.free or stored.type in _READ_AS[kind]
+
+
 def _unreadable(table: Table, column: Column, in_file: StoredColumn) -> DataFileError:
-    hint = None if in_file.kind is None else f'declare it as type = "{in_file.kind}"'
+    hint = in_file.advice
+    if in_file.kind is not None:
+        hint = f'declare it as type = "{in_file.kind}"'
     return DataFileError(
         f"{table.place}: {column.name} holds {in_file.type.value}, "
         f"which are not read as type {column.kind}",
@@ -130,7 +143,7 @@ def _unreadable(table: Table, column: Column, in_file: StoredColumn) -> DataFile
     )
 
 
-def _stored_type(arrow: pyarrow.DataType) -> StoredType:
+def stored_type(arrow: pyarrow.DataType) -> StoredType:
     """The stored type of a type of Arrow."""
     from pyarrow import types  # noqa: PLC0415 (it imports numpy)
 

@@ -22,6 +22,7 @@ from dpdb.policy.schemas.columnar_files import (
     open_duckdb,
     parquet_columns,
 )
+from dpdb.policy.schemas.frame_columns import frame_columns
 from dpdb.policy.schemas.postgres_server import columns_on_server
 from dpdb.policy.schemas.spark_cluster import (
     check_spark,
@@ -38,6 +39,11 @@ from dpdb.policy.storage import (
     within_file,
 )
 from dpdb.records import dataclass
+
+_BY_WORD = (
+    "the types of a frame follow from its rows, and are public by its owner's word; a policy "
+    "declares types"
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ def schema_of(storage: Storage) -> Schema:
             return _of_types(_columns_in_duckdb, _tables_in_duckdb)
         case Storage.POSTGRESQL:
             return _of_types(columns_on_server)
+        case Storage.FRAME:
+            return _of_types(frame_columns)
         case Storage.SPARK:
             return Schema(_typed(columns_in_spark), check_spark)
         case unknown:
@@ -75,34 +83,50 @@ def check_file(table: Table) -> None:
 
 
 def undeclared_tables(
-    path: Path,
-    form: CsvFormat | None = None,
-    names: Sequence[str] = (),
-    also: tuple[Path, ...] = (),
+    path: Path, form: CsvFormat | None = None, names: Sequence[str] = ()
 ) -> tuple[Table, ...]:
-    """The tables of a file that no policy declares, or the one of a file and others.
+    """The tables of a file that no policy declares.
 
     Of the columns of a CSV file, which is written as `form` says, only the names are known; where
     it has no header they are `names`. A file with types says of what type its columns are, and
     those of types that no policy can declare are left out.
     """
+    return tuple(map(found_columns, places(path, form, names)))
+
+
+def found_columns(table: Table) -> Table:
+    """The table, of which no policy declares anything, with its columns."""
+    return schema_of(table.storage).found(table)
+
+
+def places(
+    path: Path,
+    form: CsvFormat | None = None,
+    names: Sequence[str] = (),
+    also: tuple[Path, ...] = (),
+) -> tuple[Table, ...]:
+    """The tables of a file, or the one of a file and others, without their columns."""
     path, inner = within_file(path)
-    schema = schema_of(file_kind(path))
-    if file_kind(path).value.inner:
-        tables = [Table(name, path, ()) for name in ([inner] if inner else schema.names(path))]
-        if not tables:
+    kind = file_kind(path)
+    if kind.value.inner:
+        if also:
+            raise DataFileError(
+                f"a {kind.value.label} file is a table by itself, not one of several"
+            )
+        within = [inner] if inner else schema_of(kind).names(path)
+        if not within:
             raise DataFileError(f"{path} has no tables", hint="views of it are not read")
-    else:
-        named = path.absolute().parent if also or is_pattern(path) else unpacked_name(path)
-        columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
-        tables = [Table(named.stem, path, columns, csv=form or CsvFormat(), also=also)]
-    return tuple(map(schema.found, tables))
+        return tuple(Table(name, path, ()) for name in within)
+    if {file_kind(each) for each in also} - {kind}:
+        raise DataFileError(f"a table has files of one kind, not {kind.value.label} and others")
+    named = path.absolute().parent if is_pattern(path) else unpacked_name(path)
+    columns = tuple(Column(name, Kind.TEXT, guessed=True) for name in names)
+    return (Table(named.stem, path, columns, csv=form or CsvFormat(), also=also),)
 
 
-def undeclared_server_table(server: ServerTable) -> Table:
-    """A table of a server that no policy declares; its columns have the types that it says."""
-    table = Table(server.table, Path(server.table), (), server=server)
-    return schema_of(server.storage).found(table)
+def server_place(server: ServerTable) -> Table:
+    """The table of a server, without its columns."""
+    return Table(server.table, Path(server.table), (), server=server)
 
 
 def _typed(columns: Callable[[Table], tuple[StoredColumn, ...]]) -> Callable[[Table], Table]:
@@ -182,10 +206,12 @@ def header_of(table: Table, path: Path | None = None) -> Header:
 
 
 def remarks(table: Table) -> list[str]:
-    """Notes for whoever asks about a table, on how its header is read.
+    """Notes for whoever asks about a table, on how its header or its frame is read.
 
     Notes on the names themselves are left out where a policy declares them.
     """
+    if table.frame is not None and not table.frame.declared:
+        return [f"{table.name}: {_BY_WORD}"]
     if table.storage is not Storage.CSV:
         return []
     header = header_of(table)

@@ -19,6 +19,7 @@ from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
+from dpdb.policy.frames import held_frame
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from dpdb.vectors.columns import Codes, Numbers
@@ -26,7 +27,7 @@ from dpdb.vectors.vector import Array
 from tests.sql.test_corpora import ACCEPTED, QUERIES, SHOP_ACCEPTED, first_word
 from tests.support.noiseless import Noiseless
 from tests.support.postgres import Server, running_server
-from tests.support.storages import ALL_KINDS, POSTGRESQL, in_storage
+from tests.support.storages import ALL_KINDS, FRAMES, POSTGRESQL, frame_of, in_storage
 from tests.support.tables import HERE, PEOPLE
 from tests.support.two_engines import HEADER, POLICY, random_cells
 from tests.support.typed_files import write_typed
@@ -136,7 +137,10 @@ def test_the_limit_on_a_text_is_on_its_bytes(
         f'[budget]\nqueries = 100\n[tables.t]\n{engine}[tables.t.columns]\nt = {{ type = "text" }}\n'
     )
     policy = read_policy(tmp_path / "t.toml")
-    if kind is not None and kind != POSTGRESQL:
+    if kind in FRAMES:
+        frame = held_frame(frame_of(pyarrow.table({"t": rows}), kind))
+        policy = replace(policy, tables=(replace(policy.tables[0], frame=frame),))
+    elif kind is not None and kind != POSTGRESQL:
         columns = pyarrow.table({"t": rows})
         moved = replace(policy.tables[0], path=write_typed(tmp_path, "t", columns, kind))
         policy = replace(policy, tables=(moved,))

@@ -29,7 +29,7 @@ from dpdb.engines.sources.arrow.values import (
     texts_of,
     whole_numbers,
 )
-from dpdb.engines.sources.cells.builders import Builder, builders_of
+from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
 from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.engines.sources.cells.ordinals import OrdinalBuilder
 from dpdb.engines.sources.protocol import (
@@ -73,16 +73,12 @@ class TypedColumns:
         """Give every builder the values of its column; returns the number of rows."""
         for column in self.columns:
             values = batch.column(column.name)
-            _add(self.builders[column.name], column, values, exact=column.name in self.exact)
+            add_values(self.builders[column.name], column, values, exact=column.name in self.exact)
         return int(batch.num_rows)
 
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all batches that were added since they were last asked for."""
-        # What stays in memory is looked up now: codes take less of it than what they come from.
-        return {
-            name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
-            for name, column in self.block().items()
-        }
+        return finished(self.builders)
 
     def block(self) -> dict[str, Numbers | Codes]:
         """The same for what is not kept: codes are looked up if they are asked for."""
@@ -128,7 +124,7 @@ def has_few_values(column: Column) -> bool:
     return grid is not None and grid.highest - grid.lowest < _FEW
 
 
-def _add(builder: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
+def add_values(builder: Builder, column: Column, values: pyarrow.Array, *, exact: bool) -> None:
     """Append values to a column; how follows from its declaration and their type alone.
 
     What no other way is exact for is added as the text of a cell.

@@ -75,6 +75,18 @@ def builders_of(
     }
 
 
+def finished(builders: Mapping[str, Builder]) -> dict[str, Numbers | Codes]:
+    """The columns of all cells that were added since they were last asked for.
+
+    What stays in memory is looked up now: codes take less of it than what they come from.
+    """
+    columns = {name: builder.finish() for name, builder in builders.items()}
+    return {
+        name: Codes(column.codes, column.values) if isinstance(column, Codes) else column
+        for name, column in columns.items()
+    }
+
+
 class _WordBuilder:
     """Looks texts and booleans up among the declared ones."""
 

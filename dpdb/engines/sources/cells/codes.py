@@ -27,11 +27,13 @@ def repeated(values: NDArray[Any], places: Places | None) -> NDArray[Any]:
 def looked_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """`table[places]`; no place is beyond the ends of the table.
 
-    Arrow takes places of 32 bits as they are; numpy would make 64 bits of them first.
+    Arrow takes places of 32 bits as they are; numpy makes 64 bits of them first.
     """
-    import pyarrow  # noqa: PLC0415 (optional)
-    from pyarrow import compute  # noqa: PLC0415
-
+    try:
+        import pyarrow  # noqa: PLC0415 (optional)
+        from pyarrow import compute  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return table.take(places)
     words, places = (
         pyarrow.Array.from_buffers(
             pyarrow.from_numpy_dtype(each.dtype), len(each), [None, pyarrow.py_buffer(each)]

@@ -1,0 +1,90 @@
+"""Data frames in memory as tables: recognized, held, and never written.
+
+No library is imported for them but pyarrow: a frame's own library is in the process already.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from dpdb.errors import DataFileError, UsageError
+from dpdb.records import dataclass
+
+_STREAM = "__arrow_c_stream__"
+"""The method by which libraries hand over columns of Arrow."""
+_ADVICE = {"Series": ".to_frame()", "LazyFrame": ".collect()", "ndarray": "pandas.DataFrame(array)"}
+"""The way to a frame from objects that are none, by the names of their types."""
+SOURCES = "a path, a list of paths, a DataFrame, a policy, or a dict of tables by name"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class HeldFrame:
+    """A frame as it was when a session was made with it: another is another, whatever it holds."""
+
+    data: Any
+    """A `pandas.DataFrame`, or a `pyarrow.Table`."""
+    others: tuple[str, ...] = ()
+    """The names of columns that Arrow does not hold."""
+    declared: bool = False
+    """Whether a policy declares the columns; otherwise their types are those of the frame."""
+
+    @property
+    def is_pandas(self) -> bool:
+        """Whether the columns are those of pandas."""
+        return _is_a(self.data, "pandas", "DataFrame")
+
+
+def held_frame(source: object) -> HeldFrame | None:
+    """The source, if it is a frame: by reference, as copies of pandas share their values.
+
+    What is neither a frame of pandas or polars nor a table of Arrow may have other rows when it is
+    read again, and so is read here.
+    """
+    if _is_a(source, "pandas", "DataFrame"):
+        return HeldFrame(source.copy(deep=False))  # type: ignore[attr-defined]
+    if _is_a(source, "pyarrow", "Table"):
+        return HeldFrame(source)
+    if not hasattr(type(source), _STREAM) or type(source).__name__ in _ADVICE:
+        return None
+    streamed, others = source, ()
+    if _is_a(source, "polars", "DataFrame"):
+        frame: Any = source
+        kept = [name for name, dtype in frame.schema.items() if _is_in_arrow(dtype)]
+        others = tuple(name for name in frame.columns if name not in kept)
+        streamed = frame.select(kept)
+    return HeldFrame(_read(streamed), others)
+
+
+def no_source(source: object) -> UsageError:
+    """The error of an argument that is no source; it shows the type alone, as others are rows."""
+    kind = type(source)
+    called = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    advice = _ADVICE.get(kind.__name__)
+    hint = f"make a frame of it: {advice}" if advice else f"a source is {SOURCES}"
+    return UsageError(f"dpdb reads no tables from a {called}", hint=hint)
+
+
+def _is_a(source: object, module: str, name: str) -> bool:
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(source, kind)
+
+
+def _is_in_arrow(dtype: object) -> bool:
+    """Whether Arrow has values of a type of polars: of other types no column can be handed over."""
+    return str(dtype) not in ("Object", "Int128", "UInt128", "Unknown")
+
+
+def _read(streamed: object) -> Any:  # noqa: ANN401
+    """The rows of an Arrow stream as a table of Arrow."""
+    try:
+        import pyarrow  # noqa: PLC0415 (it imports numpy)
+    except ModuleNotFoundError:
+        raise UsageError(
+            "the columns are handed over by the package pyarrow, which is not installed",
+            hint='pip install "dpdb[parquet]"; a DataFrame of pandas does without',
+        ) from None
+    try:
+        return pyarrow.RecordBatchReader.from_stream(streamed).read_all()
+    except Exception:  # what it says could quote a value
+        raise DataFileError(f"the rows of a {type(streamed).__name__} cannot be read") from None
