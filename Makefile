@@ -45,6 +45,7 @@ lab: .venv/run  ## every attack as a page, linked from lab/index.html
 data: .venv/run  ## make the files of sample_data anew
 	$(BIN)/python scripts/make_sample_data.py
 	$(BIN)/python scripts/make_shop_data.py
+	$(BIN)/python scripts/make_examples.py
 
 pictures: .venv/dev  ## draw the pictures of README anew
 	$(BIN)/python scripts/make_pictures.py

@@ -78,7 +78,10 @@ RUN = {
     "console": {"README", *manual.PAGES},
     "text": {"budgets", "prompt"},  # test_budget_recipes and test_two_users, test_recording
     "sh": {"howto", "budgets", "lesson", "developing"},  # test_a_stranger, tests of the pages
-    "toml": {"howto", "budgets", "policy", "sources", "ledger", "tpch"},
+    "toml": {
+        *("howto", "budgets", "policy", "sources", "ledger", "tpch"),
+        *("school", "funnel", "survey"),  # test_examples
+    },
     "sql": {"howto", "sql", "tpch"},
     "pycon": {"python"},
     "ipython": {"python"},
