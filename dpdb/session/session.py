@@ -38,7 +38,8 @@ from dpdb.session.tick import Moments, NoisyMoments, Ticks
 from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
 from dpdb.sql.selects.statements import Assign, Select, Statement, statement
 from dpdb.sql.syntax.options import with_share
-from dpdb.sql.text.parameters import Parameters, pairs_of, values_of
+from dpdb.sql.syntax.trees import utc_day
+from dpdb.sql.text.parameters import Parameters, Values, pairs_of, values_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -97,9 +98,14 @@ class Session:
             return told.answer("", query)
 
         facts = PublicFacts(ledger.pinned, exact)
-        self._statement = lru_cache(STATEMENTS)(
-            lambda text, values=(): statement(text, known(), facts, values)
+        read = lru_cache(STATEMENTS)(
+            lambda text, values, today: statement(text, known(), facts, values, today)
         )
+
+        def parsed(text: str, values: Values = ()) -> Statement:
+            return read(text, values, utc_day())
+
+        self._statement = parsed
         # Where noise can be foretold the time of an answer tells nothing more.
         moments: Moments = Ticks()
         if policy.timing is Timing.NOISY:

@@ -48,6 +48,16 @@ def test_what_is_refused_is_refused_again_in_its_own_place(parsed: list[str]) ->
     assert parsed == [wrong, wrong]
 
 
+def test_a_text_is_parsed_anew_on_another_day(
+    parsed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Session(policy_for(PEOPLE))
+    for day in (0, 1):
+        monkeypatch.setattr(session, "utc_day", lambda day=day: day)
+        opened.explain(COUNT)
+    assert parsed == [COUNT, COUNT]
+
+
 def test_few_texts_are_kept(parsed: list[str]) -> None:
     opened = Session(policy_for(PEOPLE))
     for number in range(STATEMENTS + 1):

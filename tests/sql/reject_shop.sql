@@ -213,3 +213,7 @@ SELECT MIN(day, report_format => 'JSON') FROM orders;
 SELECT COUNT(*) FROM (SELECT o.customer_id AS k, COUNT(*) AS n FROM returns r LEFT JOIN orders o ON o.customer_id = r.customer_id AND o.id = r.order_id GROUP BY o.customer_id) p WHERE p.k NOT IN (SELECT customer_id FROM orders WHERE amount > 50);
 -- InvalidOption max_rows_contributed is 20 at most for these tables
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 21) COUNT(*) FROM (SELECT amount FROM orders UNION ALL SELECT amount FROM orders) AS t;
+-- InvalidOption OPTIONS are for a SELECT whose answer gets noise
+SELECT COUNT(*) FROM customers AS c WHERE EXISTS (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) 1 FROM orders AS o WHERE o.customer_id = c.id);
+-- InvalidOption OPTIONS are for a SELECT whose answer gets noise
+SELECT AVG(n) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t;

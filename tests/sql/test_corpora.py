@@ -25,7 +25,7 @@ _REFUSED = re.compile(
     r"(?P<text>.+?);(?:\n|\Z)",
     re.DOTALL,
 )
-QUERIES = ("SELECT", "WITH")
+QUERIES = ("SELECT", "WITH", "FROM")
 _HEADING = re.compile(r"^---.*\n", re.MULTILINE)
 
 

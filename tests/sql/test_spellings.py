@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from dpdb.errors import StatementError
+from dpdb.policy.budget import LastingBudget
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.sql.selects.statements import Select, statement
@@ -54,6 +58,32 @@ ALIKE = [
     ("SELECT SUM(DIV0NULL(points, grade)) FROM visits",
      "SELECT SUM(IF(grade = 0 OR grade IS NULL, 0, points / grade)) FROM visits"),
     ("SELECT SKEW(points) FROM visits", "SELECT SKEWNESS(points) FROM visits"),
+    ("FROM visits AS v SELECT plan, COUNT(*) WHERE v.points > 4 GROUP BY plan ORDER BY 2 LIMIT 1",
+     "SELECT plan, COUNT(*) FROM visits AS v WHERE v.points > 4 GROUP BY plan ORDER BY 2 LIMIT 1"),
+    ("SELECT SUM(a) FROM (FROM visits SELECT points AS a) AS t",
+     "SELECT SUM(a) FROM (SELECT points AS a FROM visits) AS t"),
+    ("SELECT plan, COUNT(*), FROM visits GROUP BY plan,",
+     "SELECT plan, COUNT(*) FROM visits GROUP BY plan"),
+    ("SELECT COUNT(*) FROM (visits) AS v WHERE v.points > 4",
+     "SELECT COUNT(*) FROM visits AS v WHERE v.points > 4"),
+    ("SELECT SUM(points // 10) FROM visits", "SELECT SUM(TRUNC(points / 10)) FROM visits"),
+    ("SELECT SUM(points DIV 10) FROM visits", "SELECT SUM(TRUNC(points / 10)) FROM visits"),
+    ("SELECT /*+ INDEX(v /* x */) */ COUNT(*) FROM visits /*+ NOLOCK */ WHERE note = '/*+'",
+     "SELECT COUNT(*) FROM visits WHERE note = '/*+'"),
+    ("SELECT SUM(SAFE.SQRT(points)), SUM(SAFE_ADD(points, 1)), SUM(SAFE_NEGATE(points)) FROM visits",
+     "SELECT SUM(SQRT(points)), SUM(points + 1), SUM(-points) FROM visits"),
+    ("SELECT SUM(points, 0, 10), AVG(points * GREATEST(grade, 1), 0, 90) FROM visits",
+     "SELECT SUM(CLAMP(points, 0, 10)), AVG(CLAMP(points * GREATEST(grade, 1), 0, 90)) FROM visits"),
+    ("SELECT varPop(points), covarSamp(points, grade), COVAR(points, grade) FROM visits",
+     "SELECT VAR_POP(points), COVAR_SAMP(points, grade), COVAR_POP(points, grade) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE points = 30.0 OR points IN (7.0, 8)",
+     "SELECT COUNT(*) FROM visits WHERE points = 30 OR points IN (7, 8)"),
+    ("SELECT COUNT(*) FROM visits WHERE born < CURRENT_DATE - 1 AND born > TODAY()",
+     "SELECT COUNT(*) FROM visits WHERE born < DATE '2024-02-29' - 1 AND born > DATE '2024-02-29'"),
+    ("SELECT SUM(n) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) AS n"
+     " FROM visits GROUP BY plan) AS t",
+     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) SUM(n)"
+     " FROM (SELECT COUNT(*) AS n FROM visits GROUP BY plan) AS t"),
     ("SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY ALL",
      "SELECT UPPER(plan), 1, COUNT(*) + 1, member FROM visits GROUP BY UPPER(plan), member"),
     ("SELECT MIN(DISTINCT points), MAX(DISTINCT score) FROM visits",
@@ -82,11 +112,12 @@ def policy() -> Policy:
 
 def meaning(text: str, policy: Policy) -> object:
     """The query without the labels of its columns."""
-    read = statement(text, policy)
+    read = statement(text, policy, today=19_782)  # 2024-02-29
     assert isinstance(read, Select)
     query = read.query
     outputs = [output.expression for output in query.outputs]
-    return outputs, query.aggregates, query.where, query.keys, query.limit, query.table
+    return (outputs, query.aggregates, query.where, query.keys, query.limit, query.table,
+            query.options, query.subqueries)  # fmt: skip
 
 
 @pytest.mark.parametrize(("theirs", "ours"), ALIKE)
@@ -144,6 +175,13 @@ def test_sqlglots_parser_is_used_as_it_is() -> None:
 
     # Where sqlglot is compiled, a subclass of it would refuse every statement.
     assert Dpdb.parser_class is Parser
+
+
+def test_the_name_of_a_budget_is_a_schema(policy: Policy) -> None:
+    named = replace(policy, lasting=LastingBudget("survey", Path("nowhere")))
+    assert meaning("SELECT COUNT(*) FROM survey.visits", named) == meaning(
+        "SELECT COUNT(*) FROM visits", named
+    )
 
 
 def test_a_semicolon_in_backticks_ends_no_statement() -> None:

@@ -32,7 +32,7 @@ def options(
     ("max_groups_contributed = 1", ROWS), ("kappa = 1", ROWS), ("max_rows_contributed = 1", ROWS),
     ("group_selection_strategy = PUBLIC_GROUPS", ROWS),
     ("privacy_unit_column = id", UNITS), ("privacy_unit_column = t.id", UNITS), ("privacy_unit_column = `ID`", UNITS),
-    ("max_rows_contributed = 3", UNITS), ("max_groups_contributed = 3", UNITS),
+    ("max_rows_contributed = 3", UNITS), ("kappa = NULL", UNITS), ("max_groups_contributed = 3", UNITS),
 ])  # fmt: skip
 @pytest.mark.parametrize("clause", ["DIFFERENTIAL_PRIVACY", "ANONYMIZATION"])
 def test_what_the_policy_says_changes_nothing(text: str, policy: Policy, clause: str) -> None:
@@ -50,9 +50,10 @@ def test_what_the_policy_says_changes_nothing(text: str, policy: Policy, clause:
     ("max_rows_contributed = 4", UNITS, "max_rows_contributed is 3 at most for t", "rows_per_unit is 3"),
     ("max_groups_contributed = 4", UNITS, "max_groups_contributed is 3 at most for t", "rows_per_unit is 3"),
     ("kappa = 2", ROWS, "kappa is 1 at most for t", "each row is a unit"),
+    ("max_rows_contributed = NULL", UNITS, "max_rows_contributed is 3 at most", "rows_per_unit is 3"),
     ("max_rows_contributed = 0", UNITS, "a whole number, at least 1", ""),
     ("max_rows_contributed = 1.5", UNITS, "a whole number, at least 1", ""),
-    ("max_groups_contributed = NULL", UNITS, "a number is needed", ""),
+    ("max_groups_contributed = NULL", replace(UNITS, tables=(replace(UNITS.tables[0], groups_per_unit=2),)), "max_groups_contributed is 2 at most", "groups_per_unit is 2"),
     ("kappa = 3, kappa = 3", UNITS, "kappa is given twice", ""),
     ("group_selection_strategy = LAPLACE_THRESHOLD", ROWS, "PUBLIC_GROUPS", "also without rows"),
     ("min_privacy_units_per_group = 50", ROWS, "each is shown", r"HAVING COUNT\(\*\) >= 50"),

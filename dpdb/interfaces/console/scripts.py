@@ -30,7 +30,7 @@ LONGEST_FILE = 10_000_000
 """The most characters that are read from a file of statements, or from standard input."""
 _NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
 _STATEMENT = re.compile(
-    r"(explain\s+)?(select|with)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)"
+    r"(explain\s+)?(select|with|from)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)"
     rf"|desc(ribe)?[ \t]+{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
     re.IGNORECASE,
 )
@@ -80,7 +80,7 @@ class Scripted(Sql):
         return Place(self.begins.line + place.line - 1, column)
 
     def _is_sql(self) -> bool:
-        if not re.match(r"(explain|select|with)\b", self.text, re.IGNORECASE):
+        if not re.match(r"(explain|select|with|from)\b", self.text, re.IGNORECASE):
             return True
         from dpdb.sql.selects.statements import reads_a_table  # noqa: PLC0415 (sqlglot, for errors alone)
 

@@ -152,6 +152,8 @@ def check_words(item: FromItem, binder: SubqueryBinder) -> None:
         words = " ".join(filter(None, (join.side, join.kind)))
         raise Unsupported(f"{words} JOIN is not supported", place=where)
     only(join, binder.text, "this", "side", "kind", "on", "using")
+    if join.kind == "CROSS" and (join.args.get("on") or join.args.get("using")):
+        raise Unsupported("a CROSS JOIN has no condition", hint="JOIN t USING (k)", place=where)
     if item.kind is not JoinKind.INNER and not (join.args.get("on") or join.args.get("using")):
         raise Unsupported(f"{item.kind} needs ON or USING", place=where)
 

@@ -146,6 +146,9 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
                 hint="dpdb FILE.csv makes a table of a file, and SHOW TABLES lists them",
                 place=place(node, binder.text),
             )
+        case exp.Subquery(this=exp.Table() as table) if not table.args.get("joins"):
+            only(node, binder.text, "this", "alias")
+            view, names = _source(table, tree, binder)
         case exp.Subquery():
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()
@@ -168,13 +171,16 @@ def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]
     schema, name = node.args.get("db"), node.name.casefold()
     if schema is None and name in binder.views:
         return binder.views[name], frozenset({name})
-    if schema is not None and schema.name.casefold() not in SCHEMAS:
+    table = None if schema is None else binder.policy.table(f"{schema.name}.{node.name}")
+    lasting = binder.policy.lasting
+    schemas = (*SCHEMAS, *([] if lasting is None else [lasting.name.casefold()]))
+    if table is None and schema is not None and schema.name.casefold() not in schemas:
         raise UnknownName(
             f"no schema {schema.name}",
-            hint=f"tables are in {' or '.join(SCHEMAS)}, or named without a schema",
+            hint=f"tables are in {' or '.join(schemas)}, or named without a schema",
             place=place(node, binder.text),
         )
-    table = binder.policy.table(node.name)
+    table = table or binder.policy.table(node.name)
     if table is None:
         known = [table.name for table in binder.policy.tables]
         hint = suggestion(node.name, [*binder.views, *known], "tables")

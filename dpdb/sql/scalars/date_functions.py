@@ -216,9 +216,14 @@ def _no_unit(
                        place=where)  # fmt: skip
 
 
+def names_utc(zone: exp.Expr) -> bool:
+    """Whether a time zone is UTC, by one of its names."""
+    return isinstance(zone, exp.Literal) and str(zone.this).upper() in _UTC
+
+
 def at_time_zone(moment: Expr, zone: exp.Expr, where: Place | None) -> Expr:
     """A timestamp AT TIME ZONE 'UTC', which it always is; other zones are refused."""
-    if not (isinstance(zone, exp.Literal) and str(zone.this).upper() in _UTC):
+    if not names_utc(zone):
         raise Unsupported(
             "timestamps are in UTC, and no other time zone is known",
             hint="AT TIME ZONE 'UTC', or add the offset yourself: ts + INTERVAL 2 HOUR",

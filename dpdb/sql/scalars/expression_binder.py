@@ -16,7 +16,7 @@ from dpdb.sql.scalars.calls import call
 from dpdb.sql.scalars.date_functions import DATE_CALLS, at_time_zone, date_call, shifted
 from dpdb.sql.scalars.functions import named
 from dpdb.sql.scalars.predicates import PREDICATES, PredicateBinder
-from dpdb.sql.scalars.spellings import refuse_clock, respelled
+from dpdb.sql.scalars.spellings import clock, respelled
 from dpdb.sql.syntax.literals import literal
 from dpdb.sql.syntax.trees import chain, check_depth, node_name, only, written_name
 
@@ -29,6 +29,7 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
+    exp.IntDiv: "//",
 }
 _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Any: "x IN (1, 2) is true of the values of a list",
@@ -134,6 +135,8 @@ class ExpressionBinder(PredicateBinder):
         left, right = (self.expression(side, depth + 1) for side in (node.this, node.expression))
         if operator in "+-" and (left.kind.temporal or right.kind.temporal):
             return types.date_arithmetic(operator, left, right, where)
+        if operator == "//":
+            return types.whole_division(left, right, where)
         return types.arithmetic(operator, left, right, where)
 
     def _case(self, node: exp.Expr, depth: int) -> Expr:
@@ -176,7 +179,8 @@ class ExpressionBinder(PredicateBinder):
             only(node, self.text, "this", "expression")
             where = self.place(node.expression)
             return date_call("EXTRACT", [node.this, node.expression], bind, where)
-        refuse_clock(node, where)
+        if (day := clock(node, self.effort.today, where)) is not None:
+            return day
         name, arguments = named(node)
         if not name:
             raise self._unknown(node)

@@ -8,6 +8,9 @@ from functools import reduce
 from sqlglot import exp
 
 from dpdb.errors import Place, TypeMismatch, Unsupported
+from dpdb.plan.expressions.expressions import Literal
+from dpdb.policy.catalog import Kind
+from dpdb.sql.scalars.date_functions import names_utc
 from dpdb.sql.scalars.functions import written
 from dpdb.sql.syntax.literals import written_number
 from dpdb.sql.syntax.trees import only, place
@@ -108,6 +111,10 @@ def _of_values(name: str, arguments: list[exp.Expr], where: Place | None) -> exp
             return exp.If(this=exp.Not(this=_is_null(operand)), true=true, false=_last(false))
         case "IF", [condition, true, *false]:
             return exp.If(this=condition, true=true, false=_last(false))
+        case "SAFE_ADD" | "SAFE_SUBTRACT" | "SAFE_MULTIPLY", [left, right]:
+            return _SAFE[name](this=left, expression=right)
+        case "SAFE_NEGATE", [operand]:
+            return exp.Neg(this=operand)
         case "EQUAL_NULL", [left, right]:
             return exp.NullSafeEQ(this=left, expression=right)
         case "ZEROIFNULL", [operand]:
@@ -126,23 +133,39 @@ def _of_values(name: str, arguments: list[exp.Expr], where: Place | None) -> exp
     return None
 
 
+_SAFE: dict[str, type[exp.Binary]] = {
+    "SAFE_ADD": exp.Add, "SAFE_SUBTRACT": exp.Sub, "SAFE_MULTIPLY": exp.Mul,
+}  # fmt: skip
+
+
 def _last(arguments: list[exp.Expr]) -> exp.Expr | None:
     return arguments[-1] if arguments else None
 
 
-_CLOCKS = ("NOW", "TODAY", "GETDATE", "SYSDATE")
+_CLOCKS = (
+    exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp,
+)  # fmt: skip
+_NAMED_CLOCKS = ("NOW", "GETDATE", "SYSDATE")
 
 
-def refuse_clock(node: exp.Func, where: Place | None) -> None:
-    """Refuse a function that says what time it is."""
-    nodes = exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.CurrentDatetime
-    called = isinstance(node, exp.Anonymous) and str(node.this).upper() in _CLOCKS
-    if called or isinstance(node, nodes):
+def clock(node: exp.Func, today: int, where: Place | None) -> Literal | None:
+    """The day of the statement for CURRENT_DATE and TODAY(); None for what tells no time.
+
+    A finer clock is refused, as no query would be a repeat.
+    """
+    name = str(node.this).upper() if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, _CLOCKS) or name in _NAMED_CLOCKS:
         raise Unsupported(
-            "a query says the same whenever it is asked, so it does not know what time it is",
-            hint="write the time as a constant, as in TIMESTAMP '2024-01-31 12:00:00'",
+            "a query says the same whenever it is asked on a day, so it does not know the time",
+            hint="CURRENT_DATE is the day in UTC, and TIMESTAMP '2024-01-31 12:00:00' a constant",
             place=where,
         )
+    if not isinstance(node, exp.CurrentDate) and name != "TODAY":
+        return None
+    zone = node.this if isinstance(node, exp.CurrentDate) else None
+    if zone is not None and not names_utc(zone):
+        raise Unsupported("CURRENT_DATE is in UTC", hint="write CURRENT_DATE", place=where)
+    return Literal(today, Kind.DATE)
 
 
 def _time_bucket(arguments: list[exp.Expr], where: Place | None) -> exp.Expr:

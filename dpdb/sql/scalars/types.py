@@ -209,6 +209,20 @@ def case(branches: list[tuple[Expr, Expr]], default: Expr, place: Place | None) 
     return Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1], kind)
 
 
+def whole_division(left: Expr, right: Expr, where: Place | None) -> Expr:
+    """The quotient of two whole numbers towards 0, as in DuckDB.
+
+    A double is exact enough: if n < 2^53 is no multiple of m, n / m is never rounded to a whole
+    number, as the nearest one is 1 / m away or more.
+    """
+    left, right = numeric(left, where), numeric(right, where)
+    if not left.kind is right.kind is Kind.INTEGER:
+        hint = "FLOOR(x / y) is a whole number, and x / y the quotient"
+        raise TypeMismatch("// divides whole numbers", hint=hint, place=where)
+    quotient = Arithmetic("/", left, right, Kind.NUMBER)
+    return Call("trunc", (quotient,), Kind.INTEGER)
+
+
 def arithmetic(operator: str, left: Expr, right: Expr, where: Place | None) -> Expr:
     """An operation on numbers; sums, differences and products of decimals in the text are exact.
 

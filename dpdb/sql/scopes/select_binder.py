@@ -21,7 +21,7 @@ from dpdb.sql.aggregates.lists import columns
 from dpdb.sql.scopes import group_by
 from dpdb.sql.scopes.scopes import Answers, Constants
 from dpdb.sql.scopes.views import SubqueryBinder, View
-from dpdb.sql.syntax.options import WrittenOption
+from dpdb.sql.syntax.options import Terms
 from dpdb.sql.syntax.trees import Effort, only, place
 from dpdb.sql.text.tokens import labels_of
 
@@ -45,11 +45,10 @@ class SelectBinder(SubqueryBinder, ABC):
     """The lookups and attached tables of EXISTS, IN and correlated subqueries, read so far."""
     rows: bool = False
     """Whether rows of public tables may be asked for, as the answer or as a constant."""
+    terms: Terms = field(default_factory=dict)
 
     @abstractmethod
-    def bound(
-        self, tree: exp.Expr, terms: tuple[WrittenOption, ...] = (), *, row_by_row: bool = False
-    ) -> Query | Derived | View:
+    def bound(self, tree: exp.Expr, *, row_by_row: bool = False) -> Query | Derived | View:
         """The bound SELECT: a query of a table, or a table that is derived from answers.
 
         A SELECT within FROM or WITH may read a table `row_by_row`, and is then a view.

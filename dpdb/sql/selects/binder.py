@@ -16,7 +16,7 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from dpdb.errors import Unsupported
+from dpdb.errors import InvalidOption, Unsupported
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.logical.derived import Derived
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
@@ -40,9 +40,9 @@ from dpdb.sql.selects.correlated import CorrelatedBinder, is_correlated
 from dpdb.sql.selects.derived_tables import are_asked_for, public_rows, single_row
 from dpdb.sql.selects.lookups import LookupBinder, check, read_inside
 from dpdb.sql.selects.table_queries import groups_units, table_query, unit_view
-from dpdb.sql.syntax.options import WrittenOption
-from dpdb.sql.syntax.trees import only, place
-from dpdb.sql.text.dialect import select_tree
+from dpdb.sql.syntax.options import NO_TERMS, Terms
+from dpdb.sql.syntax.trees import Effort, only, place, place_at
+from dpdb.sql.text.dialect import select_start, select_tree
 from dpdb.sql.text.placeholders import Placeholders
 from dpdb.sql.text.tokens import column_names, labels_of
 
@@ -52,10 +52,11 @@ def bind(
     text: str,
     policy: Policy,
     options: Options = NO_OPTIONS,
-    terms: tuple[WrittenOption, ...] = (),
+    terms: Terms = NO_TERMS,
     *,
     facts: Facts = NO_FACTS,
     placeholders: Placeholders | None = None,
+    today: int | None = None,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables.
 
@@ -65,18 +66,23 @@ def bind(
     if placeholders is not None:
         placeholders.placed(tree)
         tokens = placeholders.labelled(tokens)
-    return Binder(text, policy, tokens, facts, rows=True).query(tree, options, terms)
+    binder = Binder(text, policy, tokens, facts, Effort(today), rows=True, terms=terms)
+    query = binder.query(tree, options)
+    if unread := terms.keys() - binder.effort.selects:
+        raise InvalidOption(_NOT_RELEASED, place=place_at(min(each or 0 for each in unread), text))
+    return query
+
+
+_NOT_RELEASED = "OPTIONS are for a SELECT whose answer gets noise"
 
 
 @dataclass
 class Binder(SelectBinder):
     """Binds one SELECT; a SELECT within it gets a binder of its own."""
 
-    def query(
-        self, tree: exp.Expr, options: Options = NO_OPTIONS, terms: tuple[WrittenOption, ...] = ()
-    ) -> Query:
+    def query(self, tree: exp.Expr, options: Options = NO_OPTIONS) -> Query:
         """The SELECT, or the UNION ALL of several, as a Query."""
-        bound = self.bound(tree, terms)
+        bound = self.bound(tree)
         if isinstance(bound, View):
             raise Unsupported(
                 "a query needs an aggregate such as COUNT(*), or a GROUP BY",
@@ -87,13 +93,12 @@ class Binder(SelectBinder):
             self.effort.spend_subqueries(query.selects - 1, tree, self.text)
         return changed(query, options=options)
 
-    def bound(
-        self, tree: exp.Expr, terms: tuple[WrittenOption, ...] = (), *, row_by_row: bool = False
-    ) -> Query | Derived | View:
+    def bound(self, tree: exp.Expr, *, row_by_row: bool = False) -> Query | Derived | View:
         if isinstance(tree, exp.SetOperation):
             return unions.union(tree, self, row_by_row=row_by_row)
         if not isinstance(tree, exp.Select):
             raise Unsupported("only a SELECT can be a subquery", place=place(tree, self.text))
+        terms = self.terms.get(select_start(tree), ())
         written = _with_groups(tree, labels_of(tree, self.tokens, self.text), self.text)
         written = column_names(tree, written) if row_by_row else written
         windows.name_windows(tree, self.text)
@@ -101,14 +106,17 @@ class Binder(SelectBinder):
         _write_out_semi_joins(tree, self.text)
         self.views = sources.with_views(tree, self)
         if tree.args.get("from_") is None:
+            self.effort.selects.add(select_start(tree))
             return single_row(tree, written, self, terms)
         scope = sources.scope(tree, self)
         if scope.view.derived is not None:
+            self.effort.selects.add(select_start(tree))
             return derived_tables.selection(tree, written, scope, self, terms)
         if row_by_row and groups_units(tree, scope, self.policy):
             return unit_view(tree, written, scope, self, self.policy)
         if row_by_row and not is_aggregated(tree):
             return sources.row_view(tree, scope, self)
+        self.effort.selects.add(select_start(tree))
         if self.rows and are_asked_for(tree, scope):
             return public_rows(tree, written, scope, self, terms)
         return table_query(tree, written, scope, self, terms)

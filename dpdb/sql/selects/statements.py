@@ -9,7 +9,7 @@ from itertools import takewhile
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpdb.errors import Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
+from dpdb.errors import InvalidOption, Place, SyntaxFault, UnknownName, Unsupported, did_you_mean
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.plan.unit_work import check_time
@@ -18,9 +18,9 @@ from dpdb.records import dataclass
 from dpdb.sql.selects.binder import bind
 from dpdb.sql.syntax.literals import number
 from dpdb.sql.syntax.option_names import SETTINGS, TEACHING
-from dpdb.sql.syntax.options import WrittenOption, read_options
+from dpdb.sql.syntax.options import Terms, WrittenOption, read_options
 from dpdb.sql.syntax.trees import place_at
-from dpdb.sql.text.dialect import select_tree
+from dpdb.sql.text.dialect import select_start, select_tree
 from dpdb.sql.text.parameters import Values
 from dpdb.sql.text.placeholders import Placeholders
 from dpdb.sql.text.splitting import BEGINNINGS
@@ -68,16 +68,25 @@ Listed = Show | Describe
 Statement = Select | Listed | Assign
 
 
-def statement(text: str, policy: Policy, facts: Facts = NO_FACTS, values: Values = ()) -> Statement:
-    """The statement that `text` writes, without its `;`, with the values of its parameters."""
+def statement(
+    text: str,
+    policy: Policy,
+    facts: Facts = NO_FACTS,
+    values: Values = (),
+    today: int | None = None,
+) -> Statement:
+    """The statement that `text` writes, without its `;`, with the values of its parameters.
+
+    `today` is the day of the statement in UTC, which CURRENT_DATE says, as days from 1970-01-01.
+    """
     tokens = read_tokens(text)
     placeholders = Placeholders(text, tokens, values)
-    words = _Words(text, placeholders.parsed, placeholders)
+    words = _Words(text, placeholders.parsed, placeholders, today)
     match words.leading:
         case ["EXPLAIN", *_]:
             query = _select(policy, facts, words, skip=1)
             return Select(query, explain=True, text=placeholders.text)
-        case ["SELECT" | "WITH", *_]:
+        case ["SELECT" | "WITH" | "FROM", *_]:
             query = _select(policy, facts, words, skip=0)
             return Select(query, text=placeholders.text)
         case _ if placeholders:
@@ -103,7 +112,6 @@ def statement(text: str, policy: Policy, facts: Facts = NO_FACTS, values: Values
 
 _ONLY_READ = "the tables are only read; nothing is written, and so nothing is committed"
 _INSTEAD = {
-    "FROM": "SELECT stands before FROM: SELECT x, COUNT(*) FROM t GROUP BY x",
     "SUMMARIZE": "DESCRIBE table shows what is declared, and SELECT COUNT(x), AVG(x), STDDEV(x),"
     " QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t what a column is like",
     "PIVOT": "an aggregate for each column: SELECT x, SUM(z) FILTER (WHERE y = 'a') AS a,"
@@ -131,6 +139,7 @@ class _Words:
     text: str
     tokens: list[Token]
     placeholders: Placeholders | None = None
+    today: int | None = None
 
     @property
     def leading(self) -> list[str]:
@@ -164,39 +173,52 @@ def reads_a_table(text: str) -> bool:
         tree = select_tree(tokens, text)
     except Exception:
         return False
-    return isinstance(tree, exp.Select) and tree.args.get("from_") is not None
+    begun = isinstance(tree, exp.Select) and select_start(tree) is not None
+    return begun and tree.args.get("from_") is not None
 
 
 def _select(policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
     """The query after `skip` tokens."""
     tokens, options, terms = _without_options(words, skip)
+    placeholders, today = words.placeholders, words.today
     query = bind(
-        tokens, words.text, policy, options, terms, facts=facts, placeholders=words.placeholders
-    )
+        tokens, words.text, policy, options, terms,
+        facts=facts, placeholders=placeholders, today=today,
+    )  # fmt: skip
     check_time(query, words.place(skip))
     return query
 
 
-def _without_options(
-    words: _Words, skip: int
-) -> tuple[list[Token], Options, tuple[WrittenOption, ...]]:
-    """The tokens of the SELECT after `skip` tokens, without its OPTIONS, and the options."""
+def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, Terms]:
+    """The tokens of the SELECT after `skip` tokens, without OPTIONS, and the options."""
     tokens = words.tokens[skip:]
-    select = _outermost_select(tokens)
-    if select is None:
+    outermost = _outermost_select(tokens)
+    if outermost is None:
         before = words.tokens[0].text.upper()
         hint = None if before == "WITH" else "EXPLAIN SELECT … says what an answer would cost"
         raise Unsupported(f"{before} is followed by SELECT", hint=hint, place=words.place(skip))
-    options, first = NO_OPTIONS, select + 4
-    terms: tuple[WrittenOption, ...] = ()
-    if [token.text.upper() for token in tokens[select + 1 : first]] in _CLAUSES:
+    options, terms = NO_OPTIONS, dict[int | None, tuple[WrittenOption, ...]]()
+    kept: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        token, first = tokens[at], at + 4
+        kept.append(token)
+        at += 1
+        following = [each.text.upper() for each in tokens[at:first]]
+        if token.token_type is not TokenType.SELECT or following not in _CLAUSES:
+            continue
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
-        end = first + len(inside)
-        if not inside or inside[0].token_type is not TokenType.L_PAREN or end >= len(tokens):
+        at = first + len(inside) + 1
+        if not inside or inside[0].token_type is not TokenType.L_PAREN or at > len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + first))
-        options, terms = read_options(words.text, inside[1:])
-        del tokens[select + 1 : end + 1]
-    return tokens, options, terms
+        if terms:
+            raise InvalidOption(
+                "two SELECTs of a statement have OPTIONS",
+                hint="those of one SELECT hold for the statement",
+                place=place_at(tokens[first - 1].start, words.text),
+            )
+        options, terms[token.start] = read_options(words.text, inside[1:])
+    return kept, options, terms
 
 
 _CLAUSES = [["WITH", word, "OPTIONS"] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
@@ -210,9 +232,9 @@ def _outermost_select(tokens: list[Token]) -> int | None:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth == 0 and token.token_type is TokenType.SELECT:
             return index
-        if index == 0 and token.token_type is not TokenType.WITH:
+        if index == 0 and token.token_type not in (TokenType.WITH, TokenType.FROM):
             break
-    return None
+    return 0 if tokens and tokens[0].token_type is TokenType.FROM else None
 
 
 def _assignment(words: _Words) -> Assign:

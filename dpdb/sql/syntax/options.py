@@ -6,7 +6,7 @@ more is refused, and so is one that would leave out declared groups: HAVING does
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -40,6 +40,11 @@ class WrittenOption:
     place: Place
 
 
+Terms = Mapping[int | None, tuple[WrittenOption, ...]]
+"""The options on the policy's terms, by the place of the SELECT in which they are written."""
+NO_TERMS: Terms = {}
+
+
 def agreed(terms: tuple[WrittenOption, ...], table: Source, *, grouped: bool) -> Source:
     """The table as a query with these terms reads it: with the policy's caps or lower ones."""
     rows, groups = table.rows_per_unit, table.groups_per_unit
@@ -49,6 +54,8 @@ def agreed(terms: tuple[WrittenOption, ...], table: Source, *, grouped: bool) ->
                 _check_unit(term, table)
             case "max_rows_contributed":
                 rows = _at_most(term, table, table.rows_per_unit)
+            case "max_groups_contributed" | "kappa" if groups is None and _is(term, "NULL"):
+                pass  # NULL is no limit, as in the policy.
             case "max_groups_contributed" | "kappa":
                 groups = _at_most(term, table, groups or table.rows_per_unit)
     capped = grouped and groups is not None and groups < rows
@@ -135,7 +142,7 @@ def _refuse_threshold(term: WrittenOption, table: Source) -> None:
 
 def _at_most(term: WrittenOption, table: Source, most: int) -> int:
     """The number of the term, which is no greater than the policy's cap."""
-    asked = _whole(term)
+    asked = most + 1 if _is(term, "NULL") else _whole(term)
     if asked > most:
         cap = f"rows_per_unit is {table.rows_per_unit}"
         if table.unit is None:

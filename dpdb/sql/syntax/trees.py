@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
@@ -48,6 +49,11 @@ short ones would show in the time of the answer.
 _ALL_ROWS = "leave it out: the noise is the same, and the more rows count, the less it matters"
 
 
+def utc_day() -> int:
+    """The day that it is in UTC, as days from 1970-01-01."""
+    return int(time.time()) // 86_400
+
+
 class Effort:
     """Counts the expressions that a statement has, and refuses too many.
 
@@ -55,7 +61,11 @@ class Effort:
     in each other they would make an expression of any size from a short text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, today: int | None = None) -> None:
+        self.today = utc_day() if today is None else today
+        """The day of the statement in UTC, as days from 1970-01-01."""
+        self.selects: set[int | None] = set()
+        """The places of the SELECTs that read no rows of units by themselves, as views do."""
         self.spent = 0
         self.wildcards = 0
         self.states = 0

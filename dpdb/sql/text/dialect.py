@@ -17,7 +17,8 @@ from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
 from dpdb.policy.names import quoted
 from dpdb.sql.scalars.functions import UNREAD_NAMES
 from dpdb.sql.syntax.literals import around_their_calls
-from dpdb.sql.text.splitting import CLAUSES
+from dpdb.sql.text.shorthands import with_whole_divisions, written_out
+from dpdb.sql.text.splitting import CLAUSES, without_hints
 
 # sqlglot writes warnings to stderr about text that it half understands. The binder refuses such
 # text, with its place.
@@ -54,6 +55,13 @@ _OTHER_NAMES = {
     "ANON_VAR_POP": "VAR_POP",
     "ANON_STDDEV_POP": "STDDEV_POP",
     "ANON_PERCENTILE_CONT": "PERCENTILE_CONT",
+    "COVAR": "COVAR_POP",
+    "COVARPOP": "COVAR_POP",
+    "COVARSAMP": "COVAR_SAMP",
+    "VARPOP": "VAR_POP",
+    "VARSAMP": "VAR_SAMP",
+    "STDDEVPOP": "STDDEV_POP",
+    "STDDEVSAMP": "STDDEV_SAMP",
     "ANON_QUANTILES": "APPROX_QUANTILES",
     **UNREAD_NAMES,
 }
@@ -67,8 +75,8 @@ _DIALECT = Dpdb()
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text."""
-    return _DIALECT.tokenize(text)
+    """The tokens of a text; an optimiser's hint is a comment, and `//` one sign."""
+    return with_whole_divisions(_DIALECT.tokenize(without_hints(text)))
 
 
 def select_tree(tokens: list[Token], text: str) -> exp.Select | exp.SetOperation:
@@ -101,7 +109,6 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
 _STUMBLED = {
     "~": "REGEXP_LIKE(x, 'pattern') matches a regular expression",
     "!": "NOT REGEXP_LIKE(x, 'pattern') is true where a regular expression does not match",
-    "/": "FLOOR(x / 10) is a whole number",
     "SELECT": "a statement ends with ;",
     "?": "? stands for a whole value: for DATE '2020-01-01' it is given a date",
 }
@@ -140,7 +147,7 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
             and word.text.upper() == "TOP"
         ):
             word.token_type = TokenType.TOP
-    readable = around_their_calls(tokens)
+    readable = around_their_calls(written_out(tokens))
     following = [*readable[1:], None]
     return _DIALECT.parser().parse(list(map(_translated, readable, following)), text)
 
@@ -150,9 +157,7 @@ def _translated(token: Token, following: Token | None) -> Token:
 
     A SELECT has its place as its only comment, as sqlglot keeps no other place of it.
     """
-    if token.token_type is TokenType.SELECT or (
-        token.comments and token.token_type is not TokenType.HINT
-    ):
+    if token.token_type is TokenType.SELECT or token.comments:
         token = _renamed(token, token.text)
     if following is None or following.token_type is not TokenType.L_PAREN:
         return token

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dpdb.records import dataclass
 
-BEGINNINGS = ("SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
+BEGINNINGS = ("SELECT", "WITH", "FROM", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
 """The words that begin a statement."""
 CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION")
 """The words that begin a clause."""
@@ -56,6 +56,18 @@ def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
         elif match.lastgroup == "end":
             return _piece(text[start : match.start()], complete=True), position
     return _piece(text[start:], complete=False), len(text)
+
+
+def without_hints(text: str) -> str:
+    """The text with each `/*+`, which begins a hint for an optimiser, as the comment `/* `."""
+    position = 0
+    while "/*+" in text[position:] and (match := _TOKEN.search(text, position)):
+        position = match.end()
+        if match.lastgroup == "open" and text.startswith("+", position):
+            text = f"{text[:position]} {text[position + 1 :]}"
+        if match.lastgroup == "open":
+            position = _comment_end(text, position) or len(text)
+    return text
 
 
 def unclosed(text: str) -> int | None:

@@ -6,6 +6,7 @@ A label is the expression as written, in one spelling.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import pairwise
 
 from sqlglot import exp
@@ -183,12 +184,17 @@ _NO_SPACE_BEFORE = {
 }  # fmt: skip
 _NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON, TokenType.L_BRACKET}
 _AFTER_ITEMS = {TokenType.FROM, TokenType.UNION}
+_CLAUSES = {
+    TokenType.UNION, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY,
+    TokenType.WINDOW, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.FETCH, TokenType.OFFSET,
+}  # fmt: skip
+"""The tokens behind the SELECT list of a statement that begins with FROM."""
 _KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
                           "BETWEEN", "LIKE", "CASE", "WHERE", "OVER"}  # fmt: skip
 
 
-def labels(tokens: list[Token]) -> list[str]:
-    """A label for each item between the first SELECT and its FROM, or its end without one."""
+def labels(tokens: list[Token], after: Collection[TokenType] = _AFTER_ITEMS) -> list[str]:
+    """A label for each item from the first SELECT to a token `after` its list, or the end."""
     items: list[list[Token]] = [[]]
     depth = 0
     # After SELECT may follow DISTINCT, and TOP with a number.
@@ -197,12 +203,14 @@ def labels(tokens: list[Token]) -> list[str]:
     first += 2 if types == [TokenType.TOP, TokenType.NUMBER] else 0
     for token in tokens[first:]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        if depth < 0 or (depth == 0 and token.token_type in _AFTER_ITEMS):
+        if depth < 0 or (depth == 0 and token.token_type in after):
             break
         if depth == 0 and token.token_type is TokenType.COMMA:
             items.append([])
         else:
             items[-1].append(token)
+    if len(items) > 1 and not items[-1]:
+        items.pop()  # A comma may stand behind the last item.
     return [written(item) for item in items]
 
 
@@ -251,10 +259,13 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
     """The items of a SELECT list as written; refused if one is missing."""
     first = select_start(tree)
     source = tree.args.get("from_") or next(iter(tree.expressions), tree)
-    if first is None or 0 <= start(source) < first:
+    if first is None:
+        if isinstance(source, exp.From):
+            return ["*"]  # FROM t is SELECT * FROM t.
         raise Unsupported("a subquery begins with SELECT", place=place(source, text))
     names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
-    written = labels([_named(token, names) for token in tokens if token.start >= first])
+    behind = [_named(token, names) for token in tokens if token.start >= first]
+    written = labels(behind, _CLAUSES if 0 <= start(source) < first else _AFTER_ITEMS)
     if not all(written) or len(written) != len(tree.expressions):
         raise SyntaxFault(
             "an expression is missing between SELECT and FROM", place=place_at(first, text)

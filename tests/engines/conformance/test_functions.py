@@ -53,7 +53,9 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
     ],
     "whole": [
         "SIGN(n)", ("TRUNC(n)", "trunc(n)"), ("TRUNC(-m)", "trunc(-m)"),
-        ("MOD(i, 7)", "i % 7"), ("CLAMP(SAFE_DIVIDE(i, j), -60, 60)", "i / NULLIF(j, 0)"),
+        ("MOD(i, 7)", "i % 7"), ("i // 7", "i::INT // 7"), ("i * j // 7", "(i * j)::INT // 7"),
+        ("CLAMP(i // j, -60, 60)", "i::INT // NULLIF(j, 0)::INT"),
+        ("CLAMP(SAFE_DIVIDE(i, j), -60, 60)", "i / NULLIF(j, 0)"),
     ],
     "parts of dates": [
         "YEAR(d)", "QUARTER(d)", "MONTH(d)", "WEEK(d)", "DAY(d)", "DAYOFWEEK(d)", "ISODOW(d)",
