@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 from dpdb.errors import UsageError
 from dpdb.policy.catalog import Policy
-from dpdb.policy.csv.csv_format import unpacked_name
+from dpdb.policy.csv.packing import unpacked_name
 from dpdb.policy.storage import data_files, is_pattern
 
 MOST_NOTED = 2_000

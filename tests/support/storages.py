@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pandas
 import pyarrow.parquet
@@ -19,7 +20,7 @@ from tests.support.typed_files import KINDS, write_typed
 
 POSTGRESQL = "postgresql"
 FRAMES = ("frame", "frame-object", "polars")
-ALL_KINDS = (*KINDS, POSTGRESQL, *FRAMES)
+ALL_KINDS = (*KINDS, POSTGRESQL, *FRAMES, "zip")
 _NUMBERS = count()
 
 
@@ -42,6 +43,10 @@ def in_storage(
     The server is asked for where it is needed, and skips that test alone. There each table is a new
     one, as none that is being read can be replaced.
     """
+    if kind == "zip":
+        with ZipFile(folder / f"{table.path.name}.zip", "w", ZIP_DEFLATED) as archive:
+            archive.write(table.path, table.path.name)
+        return replace(table, path=folder / f"{table.path.name}.zip")
     path = folder / f"{table.name}.parquet"
     prepare(table, path)
     rows = pyarrow.parquet.read_table(path)

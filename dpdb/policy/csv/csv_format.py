@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dpdb.errors import InvalidOption
+from dpdb.policy.csv.packing import unpacked_name
 from dpdb.records import dataclass
 
 COMMA = ","
@@ -16,7 +17,6 @@ SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical b
 """The separators that a header can tell, the likeliest first."""
 _TAB = "\t"
 _SEPARATOR_BY_SUFFIX = {".tsv": _TAB, ".tab": _TAB}
-_GZIP = ".gz"
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,6 @@ def _is_mark(text: object) -> bool:
 def separator_by_name(path: Path) -> str | None:
     """The separator that the name of a file tells: a tab for `.tsv`; None if it tells none."""
     return _SEPARATOR_BY_SUFFIX.get(unpacked_name(path).suffix.lower())
-
-
-def is_gzip(path: Path) -> bool:
-    """Whether the file is compressed by gzip, by its name."""
-    return path.suffix.lower() == _GZIP
-
-
-def unpacked_name(path: Path) -> Path:
-    """The path without the suffix of gzip."""
-    return path.with_suffix("") if is_gzip(path) else path
 
 
 UTF8 = "utf-8"

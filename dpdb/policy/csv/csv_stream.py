@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
@@ -19,14 +17,16 @@ from dpdb.policy.csv.csv_format import (
     UTF8,
     CsvFormat,
     Transcoder,
-    is_gzip,
     transcoder,
 )
+from dpdb.policy.csv.packing import packing_of, unpacked
 from dpdb.records import dataclass
 
 _FOREIGN = (
-    (b"PK\x03\x04", "is a zip archive or a workbook", "unpack it, or save it as CSV"),
+    (b"PK\x03\x04", "is a zip archive or a workbook", "give it a name that ends in .zip or .xlsx"),
     (b"\x1f\x8b", "is compressed by gzip", "give it a name that ends in .gz"),
+    (b"\x28\xb5\x2f\xfd", "is compressed by Zstandard", "give it a name that ends in .zst"),
+    (b"SQLite format 3\0", "is a SQLite database", "give it a name that ends in .db"),
 )
 _FIRST_BYTES = 64
 """The number of bytes that are searched for byte-order marks."""
@@ -47,7 +47,7 @@ class CsvStream:
     """The file in messages."""
     file: BinaryIO
     """As it is on the disk."""
-    _unpacked: BinaryIO | gzip.GzipFile
+    _unpacked: Callable[[int], bytes]
     _transcoder: Transcoder | None
     _ahead: bytes = field(default=b"", repr=False)
     _ended: bool = False
@@ -83,9 +83,7 @@ class CsvStream:
     def unpack(self, size: int) -> bytes:
         """The next `size` bytes as they are encoded in the file."""
         try:
-            return self._unpacked.read(size)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataFileError(f"{self.named} is not a whole gzip file") from error
+            return self._unpacked(size)
         except OSError as error:
             raise DataFileError(f"cannot read {self.named}: {error.strerror}") from error
 
@@ -99,8 +97,9 @@ def open_csv(
     Where it cannot be opened, read or unpacked, DataFileError is raised.
     """
     with _open(path, named or str(path)) as file:
-        unpacked = gzip.GzipFile(fileobj=file) if is_gzip(path) else file
-        stream = CsvStream(named or str(path), file, unpacked, transcoder(encoding))
+        packing, named = packing_of(path), named or str(path)
+        read = file.read if packing is None else unpacked(file, packing, named)
+        stream = CsvStream(named, file, read, transcoder(encoding))
         stream.unpack(mark)
         yield stream
 

@@ -26,7 +26,8 @@ from dpdb.policy.budget import (
     valid_epsilon,
 )
 from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table
-from dpdb.policy.csv.csv_format import CsvFormat, unpacked_name
+from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.csv.packing import unpacked_name
 from dpdb.policy.reading.policy_text import PolicyText
 from dpdb.policy.reading.table_reader import TableReader, keeps_values
 from dpdb.policy.schemas.table_files import undeclared_tables

@@ -13,9 +13,10 @@ from typing import assert_never
 
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name, unpacked_name
+from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv.csv_header import Header, read_header
 from dpdb.policy.csv.csv_stream import encoding_of
+from dpdb.policy.csv.packing import unpacked_name
 from dpdb.policy.schemas.columnar_files import (
     duckdb_columns,
     duckdb_tables,

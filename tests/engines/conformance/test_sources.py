@@ -140,6 +140,8 @@ def test_the_limit_on_a_text_is_on_its_bytes(
     if kind in FRAMES:
         frame = held_frame(frame_of(pyarrow.table({"t": rows}), kind))
         policy = replace(policy, tables=(replace(policy.tables[0], frame=frame),))
+    elif kind == "zip":
+        policy = elsewhere(policy, tmp_path, kind)
     elif kind is not None and kind != POSTGRESQL:
         columns = pyarrow.table({"t": rows})
         moved = replace(policy.tables[0], path=write_typed(tmp_path, "t", columns, kind))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zipfile
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -17,7 +18,9 @@ from dpdb.engines.sources.cells.plain import plain_numbers
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv import packing
 from dpdb.policy.csv.csv_format import Punctuation
+from dpdb.policy.schemas.table_files import undeclared_tables
 from dpdb.vectors import grammar
 from tests.support.csv_files import (
     BLOCKS,
@@ -138,6 +141,51 @@ def test_gzip(tmp_path, block):
     # Members that follow one another are one file.
     split = gzip.compress(content[:50]) + gzip.compress(content[50:])
     assert read(path, split, X, Y, block=block, encoding="latin-1") == rows
+
+
+def zipped(*members: bytes) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("folder")
+        for number, member in enumerate(members):
+            archive.writestr(f"{number}.csv", member)
+    return held.getvalue()
+
+
+def zstandard(content: bytes) -> bytes:
+    return pytest.importorskip("backports.zstd").compress(content)
+
+
+PACKED = {".gz": gzip.compress, ".zip": zipped, ".zst": zstandard}
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".zst"])
+def test_other_packings(tmp_path, suffix):
+    pack = PACKED[suffix]
+    content = b"x,y\n" + b"".join(b"%d,\xe9\n" % number for number in range(100))
+    path = tmp_path / f"t.csv{suffix}"
+    wanted = [(str(number), "é") for number in range(100)]
+    assert read(path, pack(content), X, Y, encoding="latin-1") == wanted
+    [table] = undeclared_tables(path)
+    assert table.name == "t"
+    for spoilt in (b"", b"x,y\n1,2\n", pack(content)[:-30]):
+        with pytest.raises(DataFileError, match=r"(not a whole zip|not a whole zstd|is empty)"):
+            read(path, spoilt, X, Y)
+
+
+def test_a_zip_of_several_files_is_refused(tmp_path):
+    for members in ([b"x,y\n1,2\n"] * 2, []):
+        with pytest.raises(DataFileError, match="several files"):
+            read(tmp_path / "t.zip", zipped(*members), X, Y)
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_what_a_file_unpacks_to_has_a_limit(tmp_path, suffix, monkeypatch):
+    """It is counted while it is read, whatever the file says of its size."""
+    monkeypatch.setattr(packing, "MOST_UNPACKED", 1 << 20)
+    packed = PACKED[suffix](b"x,y\n" + b"1,2\n" * (1 << 18))
+    with pytest.raises(DataFileError, match="unpacks to more than"):
+        read(tmp_path / f"t.csv{suffix}", packed, X, Y)
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"x,y\n1,2\n", gzip.compress(b"x,y\n" * 90, mtime=0)[:-12],
