@@ -2,21 +2,30 @@
 
     python scripts/make_pictures.py [DIRECTORY]
 
-`prompt.svg` is the screen of a terminal in which a query is typed, with its live price. The files
-are committed, and a run gives the same bytes.
+`prompt.svg` is the screen of a terminal in which a query is typed, with its live price; `plot.svg`
+is what `Answer.plot` draws. The files are committed, and a run gives the same bytes.
 """
 
+import io
 import re
 import sys
 import tempfile
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from matplotlib import pyplot as plt  # noqa: E402
+
+import dpdb  # noqa: E402
+from tests.support.stubbed import exchange  # noqa: E402
 from tests.support.terminal import Terminal  # noqa: E402
+
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
 
 ASKED = "SELECT AVG(income) FROM people WHERE age >= 40;"
 TYPED = "SELECT zip, COUNT(*) FROM people WHERE zip IN (10025, 31643) GROUP BY zip"
@@ -25,7 +34,7 @@ ACROSS, DOWN, MARGIN = 8.4, 19, 14
 """Units of a character, and around all of them."""
 COLOURS = {
     "paper": ("#ffffff", "#14181d"), "ink": ("#1b1f24", "#e8ecf0"),
-    "blue": ("#1f6fb4", "#5aa9ea"), "brown": ("#9a5b00", "#e6a23c"),
+    "blue": ("#1f77b4", "#5aa9ea"), "brown": ("#9a5b00", "#e6a23c"),
     "cyan": ("#22777a", "#58c0c0"), "green": ("#2f7d4f", "#58c08a"),
     "red": ("#c4352c", "#f0706a"), "magenta": ("#8a4fbd", "#bd8cf0"),
     "brightblack": ("#59636e", "#9aa5b1"),
@@ -91,6 +100,37 @@ def prompt() -> str:
     )
 
 
+PLOTTED = "SELECT FLOOR(age / 10) * 10 AS decade, AVG(income) FROM people GROUP BY decade"
+
+
+def plot() -> str:
+    """The answer by decade as bars with error bars, in colours for light and for dark."""
+    light, dark = ({name: pair[which] for name, pair in COLOURS.items()} for which in (0, 1))
+    settings: dict[RcKeyType, Any] = {
+        "svg.hashsalt": "dpdb", "svg.fonttype": "none", "axes.facecolor": "none",
+        "axes.spines.top": False, "axes.spines.right": False,
+        "text.color": light["ink"], "axes.edgecolor": light["ink"],
+        "axes.labelcolor": light["ink"], "xtick.color": light["ink"], "ytick.color": light["ink"],
+    }  # fmt: skip
+    drawing = io.StringIO()
+    exchange()
+    with plt.rc_context(settings):
+        figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
+        figure.set_facecolor(light["paper"])
+        dpdb.connect(ROOT / "sample_data" / "people.csv").execute(PLOTTED).plot(axes)
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(drawing, format="svg", metadata=nothing)
+    rules = "".join(
+        f'[style*="{mark}: {light[name]}"] {{ {mark}: {dark[name]} !important }}\n'
+        for name in ("paper", "ink", "blue")
+        for mark in ("fill", "stroke")
+    )
+    rules += f'[style*="stroke: #000000"] {{ stroke: {dark["ink"]} !important }}\n'
+    style = f"<style>\n@media (prefers-color-scheme: dark) {{\n{rules}}}\n</style>\n <defs>"
+    return drawing.getvalue().replace("<defs>", style, 1)
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dpdb" / "manual"
-    (folder / "prompt.svg").write_text(prompt(), encoding="utf-8")
+    for name, drawn in (("prompt", prompt()), ("plot", plot())):
+        (folder / f"{name}.svg").write_text(drawn, encoding="utf-8")

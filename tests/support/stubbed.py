@@ -16,7 +16,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-HOW = sys.argv[1]
+HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
 class Repeated:
