@@ -1,10 +1,22 @@
-"""A search for the number at which a monotone condition begins to hold, to 30 significant bits."""
+"""Searches for the number at which a monotone condition begins to hold."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+
+
+def least_whole(holds: Callable[[int], bool]) -> int:
+    """The least whole number >= 0 at which `holds` is true, as it is at all larger ones."""
+    low, high = -1, 1
+    while not holds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
 
 _OCTAVE = 2**29
 """The number of grid points from one power of two to the next: the grid has 30 significant bits."""
@@ -13,7 +25,7 @@ _OCTAVE = 2**29
 def crossing(
     holds: Callable[[Fraction], bool], near: Fraction | None = None
 ) -> tuple[Fraction, Fraction]:
-    """Two neighbouring grid points: `holds` fails at the first and is true at the second.
+    """Two neighbouring points of 30 bits: `holds` fails at the first and is true at the second.
 
     `holds` must fail for small positive numbers and hold for large ones. If it changes more than
     once, the result is one of the changes. The search begins at 1, with steps of an octave, or, in

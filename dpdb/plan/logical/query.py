@@ -158,6 +158,10 @@ class Options:
         """The noise on counts and sums."""
         return self.mechanism or NoiseKind.LAPLACE
 
+    def kind_for(self, function: Function) -> NoiseKind:
+        """The noise on the releases of an aggregate."""
+        return self.kind if function in (*COUNTS, Function.SUM) else self.kind.of_ratios
+
     @property
     def has_accuracy_goal(self) -> bool:
         """Whether the query fixes the size of its noise instead of its share of the budget."""

@@ -210,7 +210,10 @@ class AggregateLowering:
     @cached_property
     def choice(self) -> MechanismChoice:
         """The choice of a mechanism for the aggregate."""
-        return MechanismChoice(self.context.options, self._contribution, self.aggregate.place)
+        options = self.context.options
+        if options.mechanism:
+            options = replace(options, mechanism=options.kind_for(self.aggregate.function))
+        return MechanismChoice(options, self._contribution, self.aggregate.place)
 
     def _quantile(self, fraction: Fraction, grid: Grid) -> Lowered:
         statistic = Ranks(self._argument, self.aggregate.where, grid, fraction)

@@ -22,7 +22,7 @@ from dpdb.plan.releases import quantiles
 from dpdb.plan.releases.count_groups import CountGroup
 from dpdb.plan.releases.key_selection import key_release, key_share, told_by_keys
 from dpdb.plan.releases.release_groups import ReleaseGroup
-from dpdb.plan.releases.shared_moments import combined, moments_for
+from dpdb.plan.releases.shared_moments import combined, has_noise_of, moments_for
 from dpdb.plan.releases.sharing import Sharing, beside, recalled
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.records import dataclass
@@ -159,12 +159,19 @@ class QueryReleases:
         """The estimates of all aggregates, in their order."""
         read = [group.read.moved(first) for first, group in self.groups]
         shared = combined(read, self.releases)
-        return tuple(
-            self.estimates.get(index)
+
+        def estimate(index: int) -> Estimate:
+            kind = self.context.options.kind_for(self.query.aggregates[index].function)
+            own = [
+                each
+                for each, (_, group) in zip(shared, self.groups, strict=True)
+                if has_noise_of(kind, group.releases)
+            ]
             # The range is known already of a lowering that releases were made with.
-            or _estimate(index, self.lowerings.get(index) or self._lowering(index), shared)
-            for index in range(len(self.query.aggregates))
-        )
+            return _estimate(index, self.lowerings.get(index) or self._lowering(index), own)
+
+        each = range(len(self.query.aggregates))
+        return tuple(self.estimates.get(index) or estimate(index) for index in each)
 
     def _add_count(
         self, index: int, release: int, number: Combination, atoms: tuple[int, ...] | None = None

@@ -73,8 +73,12 @@ def release_groups(
         over = [(index, aggregate) for index, aggregate in asked if aggregate.where == where]
         if all(aggregate.function is Function.COUNT for _, aggregate in over):
             counts += [index for index, _ in over]
-        else:
-            groups += _over_one_filter(over, query, context)
+            continue
+        if context.options.kind.of_ratios is not context.options.kind:
+            sums = [each for each in over if each[1].function in (Function.COUNT, Function.SUM)]
+            groups += _one_by_one(sums)
+            over = [each for each in over if each not in sums]
+        groups += _over_one_filter(over, query, context) if over else ()
     groups += _of_counts(counts, len(groups), query, context)
     return tuple(sorted(groups, key=lambda group: group.aggregate))
 

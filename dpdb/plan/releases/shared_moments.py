@@ -114,6 +114,12 @@ def _levels_differ(read: Iterable[int], series: Series) -> bool:
     return len(names) == len(set(names))
 
 
+def has_noise_of(kind: NoiseKind, releases: Iterable[Release]) -> bool:
+    """Whether all noise of some releases is of one kind; that of scale 0 is of any."""
+    noises = (release.noise for release in releases)
+    return all(each is None or not each.sensitivity or each.kind is kind for each in noises)
+
+
 def kinds(combination: Combination, releases: Sequence[Release]) -> set[NoiseKind]:
     """The kinds of noise in a combination."""
     noises = (releases[index].noise for index in combination.releases)

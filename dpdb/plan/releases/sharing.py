@@ -24,7 +24,7 @@ from dpdb.plan.physical.plan import ReleasedGroup
 from dpdb.plan.relations.regions import Region, region
 from dpdb.plan.releases.key_selection import selects_keys
 from dpdb.plan.releases.release_groups import ReleaseGroup, release_groups
-from dpdb.plan.releases.shared_moments import covariance, moments_for
+from dpdb.plan.releases.shared_moments import covariance, has_noise_of, moments_for
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss
@@ -81,14 +81,14 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
         return {}
     number = len(release_groups(query, context))
     share = context.share.part(Fraction(1, max(number, 1)))
-    kind = context.options.kind
     cells = 2 if query.keys else 1  # all numbers of cells but one are alike
     groups_by_index: dict[int, ReleasedGroup] = {}
     derived: ReleasedGroup | None = None
     for index, aggregate in enumerate(query.aggregates):
         own = AggregateLowering(context, query, aggregate, {}, cells, share)
         for group in context.remembered:
-            if not (_kinds(group) == {kind} and moments_for(aggregate, [group.read])):
+            kind = context.options.kind_for(aggregate.function)
+            if not (has_noise_of(kind, group.releases) and moments_for(aggregate, [group.read])):
                 continue
             enough = group.linear or _is_enough(group.loss, share, kind)
             if group.source is not None:

@@ -6,6 +6,7 @@ Planning knows the kind before there is a mechanism: the kind decides which rele
 from __future__ import annotations
 
 from enum import Enum, StrEnum, auto
+from typing import assert_never
 
 
 class NoiseKind(StrEnum):
@@ -17,7 +18,25 @@ class NoiseKind(StrEnum):
     @property
     def is_euclidean(self) -> bool:
         """Whether its loss is by ℓ2 sensitivity; such noise needs δ, and gains from no vector."""
-        return self is NoiseKind.GAUSSIAN
+        match self:
+            case NoiseKind.LAPLACE:
+                return False
+            case NoiseKind.GAUSSIAN:
+                return True
+            case other:
+                assert_never(other)
+
+    @property
+    def of_ratios(self) -> NoiseKind:
+        """The noise on the sums behind averages and variances, which needs a `Law`.
+
+        If it is another kind, counts and sums are drawn apart from these.
+        """
+        match self:
+            case NoiseKind.LAPLACE | NoiseKind.GAUSSIAN:
+                return self
+            case other:
+                assert_never(other)
 
 
 class Law(Enum):

@@ -16,10 +16,21 @@ from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.mechanisms.kinds import Law, NoiseKind
+from dpdb.privacy.search import least_whole
 from dpdb.records import dataclass
 
 MAX_SCALE = 2**50
 """The largest noise scale, in grid steps: noise and noisy sums stay within 64 bits."""
+
+
+_BITS = 40
+
+
+def short_scale(epsilon: Fraction) -> Fraction:
+    """The scale 1/ε, rounded up to a fraction that each source of noise can draw at as it is."""
+    scale = 1 / epsilon
+    unit = Fraction(2) ** (math.floor(math.log2(scale)) + 1 - _BITS)
+    return math.ceil(scale / unit) * unit
 
 
 @dataclass(frozen=True)
@@ -91,14 +102,7 @@ _ROUNDING = 1e-9
 @lru_cache(maxsize=1024)
 def margin(number: int, scale: float, failure: float) -> int:
     """The least whole z with P(|X₁ + … + Xₙ| > z) <= `failure`, for n = `number` noises."""
-    high = 1
-    while tail(number, scale, high) > failure:
-        high *= 2
-    low = -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if tail(number, scale, middle) > failure else (low, middle)
-    return high
+    return least_whole(lambda distance: tail(number, scale, distance) <= failure)
 
 
 def tail(number: int, scale: float, distance: int) -> float:

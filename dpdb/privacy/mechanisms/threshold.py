@@ -29,11 +29,9 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.laplace import Laplace, short_scale
 from dpdb.records import dataclass
 
-_BITS = 40
-"""The scale has so many binary digits, so that each source of noise can draw at it as it is."""
 _DIGITS = 60
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR, Emax=10**9, Emin=-(10**9))
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=10**9, Emin=-(10**9))
@@ -56,11 +54,8 @@ class Threshold:
 
     @cached_property
     def scale(self) -> Fraction:
-        """The scale of the noise before the cut: 1/ε, rounded up to a short binary fraction."""
-        scale = 1 / self.group_epsilon
-        exponent = math.floor(math.log2(scale)) + 1 - _BITS
-        unit = Fraction(2) ** exponent
-        return math.ceil(scale / unit) * unit
+        """The scale of the noise before the cut: 1/ε, rounded up."""
+        return short_scale(self.group_epsilon)
 
     @property
     def spread(self) -> float:

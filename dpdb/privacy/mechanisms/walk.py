@@ -25,6 +25,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.search import least_whole
 from dpdb.records import dataclass
 
 RUNGS_PER_OCTAVE = 16
@@ -183,11 +184,4 @@ class Walk:
 
 @lru_cache(maxsize=256)
 def _steps(walk: Walk, failure: float) -> int:
-    far = 1
-    while walk.passes(far) > failure:
-        far *= 2
-    near = far // 2
-    while far - near > 1:
-        middle = (near + far) // 2
-        near, far = (middle, far) if walk.passes(middle) > failure else (near, middle)
-    return far - 1
+    return least_whole(lambda empty: walk.passes(empty + 1) <= failure)
