@@ -8,7 +8,8 @@ statistic's grid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.policy.budget import Neighbors
@@ -55,6 +56,20 @@ class Contribution:
         """The most groups that the rows of one unit can enter or leave."""
         ends = 2 if self.neighbors is Neighbors.REPLACE else 1
         return min(self.group_count, ends * self.groups_entered)
+
+    @property
+    def apart(self) -> Iterator[tuple[Contribution, int]]:
+        """Contributions to a single number, each with how many of these make up a unit's.
+
+        Number by number: all rows of the unit may be in one, and each number that it touches
+        changes. Row by row: each changes one number, or two as it leaves one group for another.
+        """
+        optional = self.optional or self.group_count > 1
+        alone = replace(self, group_count=1, optional=optional)
+        yield alone, self.groups_touched
+        if not self.one_per_group:
+            moved = self.neighbors is Neighbors.REPLACE and self.group_count > 1
+            yield replace(alone, rows_per_unit=1), self.rows_per_unit * (2 if moved else 1)
 
     @property
     def groups_entered(self) -> int:

@@ -20,10 +20,12 @@ import pytest
 from dpdb.answers.estimates import point
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Exact
+from dpdb.plan.logical.query import NO_OPTIONS, Options
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.noise import exponential
 from dpdb.session.purchases.executor import Executor
 from dpdb.vectors.vector import Vector
@@ -212,22 +214,27 @@ class Pair:
     """How many ε are sure to show with noise of half the scale; 0 if none above ε."""
     epsilon: int = 1
     trials: int = TRIALS
+    options: Options = NO_OPTIONS
 
     def __str__(self) -> str:
-        return f"{self.sql[7:-7]} {self.relation} {len(self.one)} {len(self.other)}"
+        noise = self.options.mechanism or ""
+        return f"{noise} {self.sql[7:-7]} {self.relation} {len(self.one)} {len(self.other)}"
 
     def audited(
         self, seed: int, breaking: Callable[[Plan], Plan] = lambda planned: planned
     ) -> float:
         """The lower bound found, in units of the charge."""
         here = world([column("x", -2, 5)], self.relation)
-        planned = here.plan(self.sql, Fraction(self.epsilon), rows=len(self.one))
+        planned = here.plan(
+            self.sql, Fraction(self.epsilon), rows=len(self.one), options=self.options
+        )
         assert planned.loss.epsilon == self.epsilon
         sample = sampler(here, breaking(planned), (self.one, self.other), seed)
         return audit(sample, self.trials) / self.epsilon
 
 
 FEW = 4000
+STAIRCASE = Options(mechanism=NoiseKind.STAIRCASE)
 PAIRS = [
     Pair("SELECT COUNT(*) FROM t", ADD_REMOVE, rows(), rows(5), 0.9, 1.5),
     Pair("SELECT COUNT(x) FROM t", ADD_REMOVE, rows("", ""), rows("", "", 5), 0.9, 1.5),
@@ -236,6 +243,8 @@ PAIRS = [
     Pair("SELECT SUM(x) FROM t", ADD_REMOVE, rows(), rows(5), 0.9, 1.5),
     Pair("SELECT SUM(x) FROM t", ADD_REMOVE, rows(), rows("1e9"), 0.9, 1.5),
     Pair("SELECT SUM(x) FROM t", REPLACE, rows(-2, ""), rows(5, ""), 0.9, 1.5),
+    Pair("SELECT SUM(x) FROM t", ADD_REMOVE, rows(), rows(5), 0.9, 1.5, options=STAIRCASE),
+    Pair("SELECT SUM(x) FROM t", REPLACE, rows(-2, ""), rows(5, ""), 0.9, 1.5, options=STAIRCASE),
     Pair("SELECT AVG(COALESCE(x, 0)) FROM t", REPLACE, rows(5, 1), rows(-2, 1), 0.9, 1.5),
     # Neither sum nor count is seen alone, so that less than their ε shows.
     Pair("SELECT AVG(x) FROM t", ADD_REMOVE, rows(), rows(5), 0.3),

@@ -95,6 +95,7 @@ SAME = [
     ("SELECT QUANTILE(a, 0.1), QUANTILE(a, 0.5), QUANTILE(a, 0.9) FROM t",) * 2,
     ("SELECT SUM(CASE WHEN g LIKE 'x%' THEN a / 2.5 ELSE ABS(a - 7) END) FROM t WHERE COALESCE(z, 3) % 2 = 0 AND g IS NOT NULL AND NOT h IN (2)",) * 2,
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = 'gaussian', delta = 1e-9) h, AVG(z), COUNT(*) FROM t GROUP BY h",) * 2,
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = 'staircase') h, AVG(z), SUM(z), COUNT(*) FROM t GROUP BY h",) * 2,
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(sensitivity = 'smooth', delta = 1e-9) MEDIAN(a) FROM t",) * 2,
 ]  # fmt: skip
 
@@ -108,6 +109,16 @@ def test_a_repeat_is_free_in_a_later_session(shop: Path, first: str, again: str)
     ]
     assert session(shop).balance.epsilon_left == 100 - paid.cost.epsilon
     verify(book_of(shop))
+
+
+def test_staircase_noise_is_no_level_of_a_series(shop: Path) -> None:
+    """A finer draw is paid for in full; of Laplace noise only the difference is."""
+    options = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = '{}', epsilon = {}) SUM(a) FROM t"
+    )
+    for kind, finer in ("staircase", 3), ("laplace", 2):
+        assert asked(shop, options.format(kind, 1)).cost.epsilon == 1
+        assert asked(shop, options.format(kind, 3)).cost.epsilon == finer
 
 
 def test_fields_that_an_earlier_version_did_not_write_have_their_defaults() -> None:

@@ -52,6 +52,22 @@ NOISE = (
         "privacy/noise/test_system.py::test_draws_fit_the_discrete_laplace",
     ),
     Mutant(
+        "staircase noise for one number on each of several that a unit changes",
+        "differencing",
+        [Change("plan.physical.mechanism_choice:MechanismChoice._noise",
+                "change_of(each), share.epsilon, number)", "change_of(each), share.epsilon)")],
+        "privacy/test_staircase_loss.py::test_a_row_loses_all_of_it_at_most",
+        slow=True,
+    ),
+    Mutant(
+        "staircase noise that is zero twice as often as it should be",
+        "differencing",
+        [Change("privacy.noise.staircase:draws",
+                " & ~(minus & (periods == 0) & (place == 0))", "")],
+        "privacy/noise/test_staircase.py::test_draws_fit_the_law",
+        slow=True,
+    ),
+    Mutant(
         "doubles as noise",
         "floating point",
         [Change("privacy.noise.system:SystemNoise.laplace", "t, s =",

@@ -32,6 +32,7 @@ _SHOWN_ATOMS = 8
 NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
+    "staircase": "staircase noise",
     "exponential": "the exponential mechanism",
     "halves": "recursive halves",
     "smooth laplace": "Laplace noise of smooth sensitivity",
@@ -43,6 +44,7 @@ NAMES = {
 CHANGES = {
     "laplace": "the most {} can change it",
     "gaussian": "the farthest {} can move it (ℓ2)",
+    "staircase": "the most {} can change one number",
     "exponential": "the most {} can change it (of a value's rank, count or weight)",
     "halves": "the most {} can change it (of a value's rank in its half)",
     "interval": "the most {} can change it (of how many ranks an interval has to spare)",

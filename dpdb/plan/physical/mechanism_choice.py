@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import assert_never
 
 from dpdb.errors import InvalidOption, Place, TooLarge
@@ -23,6 +25,7 @@ from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
 from dpdb.privacy.mechanisms.mechanism import Additive, Mechanism
 from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.walk import SPAN, Walk
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.records import dataclass
@@ -58,6 +61,9 @@ than 1, as a row that moves one the most does not move the other the most.
 """
 
 
+Change = Callable[[Contribution], int]
+"""Returns how far a unit with this contribution can move a statistic."""
+
 FEW_RUNGS = 64
 """The most rungs among which the exponential mechanism finds MIN and MAX better than a walk."""
 
@@ -89,8 +95,8 @@ class MechanismChoice:
     def for_total(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
         """The mechanism for a sum to which each row adds between `lower` and `upper` grid steps."""
         return self._noise(
-            sensitivity.total(lower, upper, self.contribution),
-            sensitivity.total_squared(lower, upper, self.contribution),
+            partial(sensitivity.total, lower, upper),
+            partial(sensitivity.total_squared, lower, upper),
             share,
         )
 
@@ -101,16 +107,11 @@ class MechanismChoice:
 
     def for_distinct(self, share: BudgetShare) -> Mechanism:
         """The mechanism for a number of different values."""
-        return self._noise(
-            sensitivity.distinct(self.contribution),
-            sensitivity.distinct_squared(self.contribution),
-            share,
-        )
+        return self._noise(sensitivity.distinct, sensitivity.distinct_squared, share)
 
     def for_units(self, share: BudgetShare) -> Mechanism:
         """The mechanism for a number of different privacy units."""
-        change = sensitivity.units(self.contribution)
-        return self._noise(change, change, share)
+        return self._noise(sensitivity.units, sensitivity.units, share)
 
     def for_quantile(self, statistic: Ranks, share: BudgetShare) -> Mechanism:
         """The mechanism for a quantile of values on a grid.
@@ -165,14 +166,24 @@ class MechanismChoice:
         one_sided = sensitivity.is_one_sided_tally(lower, upper, self.contribution)
         return self._exponential(change, share, one_sided)
 
-    def _noise(self, change: int, squared: int, share: BudgetShare) -> Mechanism:
+    def _noise(self, change_of: Change, squared_of: Change, share: BudgetShare) -> Mechanism:
         """The noise that is asked for; Laplace noise of scale 0 if no row can change anything."""
-        match self.options.kind if squared else NoiseKind.LAPLACE:
+        change, squared = change_of(self.contribution), squared_of(self.contribution)
+        match self.options.kind if change else NoiseKind.LAPLACE:
             case NoiseKind.LAPLACE:
                 looks = 1 if self.options.relative_error is None else LOOKS
                 return self._scaled(Laplace(change, share.epsilon, looks))
             case NoiseKind.GAUSSIAN:
                 return self._scaled(self._gaussian(change, squared, share))
+            case NoiseKind.STAIRCASE:
+                ways = [
+                    Staircase(change_of(each), share.epsilon, number)
+                    for each, number in self.contribution.apart
+                ]
+                noise = min(ways, key=lambda noise: noise.variance)
+                if noise.sensitivity > MAX_SCALE:
+                    raise self._too_large()
+                return self._scaled(noise)
             case other:
                 assert_never(other)
 

@@ -14,12 +14,13 @@ class NoiseKind(StrEnum):
 
     LAPLACE = auto()
     GAUSSIAN = auto()
+    STAIRCASE = auto()
 
     @property
     def is_euclidean(self) -> bool:
         """Whether its loss is by ℓ2 sensitivity; such noise needs δ, and gains from no vector."""
         match self:
-            case NoiseKind.LAPLACE:
+            case NoiseKind.LAPLACE | NoiseKind.STAIRCASE:
                 return False
             case NoiseKind.GAUSSIAN:
                 return True
@@ -35,6 +36,8 @@ class NoiseKind(StrEnum):
         match self:
             case NoiseKind.LAPLACE | NoiseKind.GAUSSIAN:
                 return self
+            case NoiseKind.STAIRCASE:
+                return NoiseKind.LAPLACE
             case other:
                 assert_never(other)
 

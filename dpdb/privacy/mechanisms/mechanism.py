@@ -27,10 +27,11 @@ from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves, nodes
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
 
-Additive = Laplace | Gaussian
+Additive = Laplace | Gaussian | Staircase
 """Noise of a public law that is added to each number by itself."""
 Selection = Exponential | Bracket | Halves | Walk
 """The choice of a value, whose distance from the exact one depends on the rows."""
@@ -91,7 +92,7 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
                 return _EACH
             widest = math.ceil(_WIDEST / mechanism.beta)
             return _EACH + 2 * mechanism.rows_per_unit * widest // _SWEPT
-        case Laplace() | Gaussian() | Threshold():
+        case Laplace() | Gaussian() | Staircase() | Threshold():
             return 0
         case other:
             assert_never(other)

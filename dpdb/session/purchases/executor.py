@@ -30,9 +30,10 @@ from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.noise import exponential, halves, smooth, thresholding, walk
+from dpdb.privacy.noise import exponential, halves, smooth, staircase, thresholding, walk
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.exact_values import disclosures
@@ -174,6 +175,8 @@ class Executor:
                 return _with_noise(exact, lambda size: noise.laplace(scale, size))
             case Gaussian(variance=variance):
                 return _with_noise(exact, lambda size: noise.gaussian(variance, size))
+            case Staircase():
+                return _with_noise(exact, lambda size: staircase.draws(mechanism, noise, size))
             case Exponential() if isinstance(statistic, Tally):
                 chosen = [
                     exponential.select_index(np.asarray(counts).tolist(), mechanism, noise)
