@@ -192,9 +192,9 @@ class LastingLedger(Ledger, ReleaseStore):
         return Receipt(loss, region, made[0].price)
 
     def _last(self) -> Sealed:
-        """The last entry: where a window is over, that which begins the next."""
+        """The last entry: if a period is over, that which begins the next."""
         assert self.policy.lasting is not None
-        if self.policy.lasting.window is not None:
+        if self.policy.lasting.period is not None:
             renew_where_over(self.book, self.asker)
         return self.book.last()
 

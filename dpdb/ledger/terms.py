@@ -45,7 +45,7 @@ def described(policy: Policy) -> TermTexts:
         "queries_in_all": None if lasting is None else lasting.queries_in_all,
         "analysts": None if lasting is None or lasting.analysts is None
         else {name: str(limit) for name, limit in lasting.analysts},
-        "window": None if lasting is None else lasting.window,
+        "window": None if lasting is None else lasting.period,
         "anchored": lasting is not None and lasting.anchor is not None,
         "neighbors": str(policy.neighbors),
         "noise": policy.noise,
@@ -93,6 +93,10 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
     )
 
 
+_CALLED = {"window": "period", "unit": "unit_name"}
+"""The keys of the policy that ledgers have under the names of earlier versions."""
+
+
 def check_session(terms: TermTexts, policy: Policy) -> None:
     """Refuse a session whose policy, options included, is not within the terms."""
     asked = described(policy)
@@ -104,7 +108,7 @@ def check_session(terms: TermTexts, policy: Policy) -> None:
     ]
     if not differing:
         return
-    shown = "; ".join(f"{key} is {_text(there)} there, {_text(here)} here"
+    shown = "; ".join(f"{_CALLED.get(key, key)} is {_text(there)} there, {_text(here)} here"
                       for key, there, here in differing[:3])  # fmt: skip
     more = f", and {len(differing) - 3} more" if len(differing) > 3 else ""
     raise LedgerError(

@@ -103,18 +103,18 @@ class LastingBudget:
     """For each analyst the most ε of the whole; None where anyone may ask for all of it."""
     anchor: Path | None = None
     """A file elsewhere that tells an older copy of the ledger; None where there is none."""
-    window: int | None = None
+    period: int | None = None
     """After how many days the budget is renewed; None where it is for good."""
 
     @property
     def duration(self) -> str:
         """The time for which one ε has to last, in words."""
-        match self.window:
+        match self.period:
             case None:
                 return "for good"
             case 1:
                 return "every day"
-        return f"every {self.window} days"
+        return f"every {self.period} days"
 
 
 def is_name(text: object) -> bool:

@@ -68,8 +68,8 @@ def overview(policy: Policy) -> dict[str, AnswerRecord]:
     rows = [*budget_rows(balance, balance.share.epsilon, [in_all])]
     if terms.get("window") is not None:
         epsilon, delta = spent_in_all(book.walk())
-        rows.append(("epsilon of all windows", None, float(epsilon), None))
-        rows.append(("delta of all windows", None, float(delta), None))
+        rows.append(("epsilon of all periods", None, float(epsilon), None))
+        rows.append(("delta of all periods", None, float(delta), None))
     limits = decision.limits or {}
     analysts = [
         (name, float(limits[name]) if name in limits else None, *by_analyst.of(name))

@@ -188,7 +188,7 @@ MORE: dict[str, Callable[[Policy], Policy]] = {
     "tables.t.columns.x.values": lambda p: replace(
         p, tables=(replace(TABLE, columns=(replace(TABLE.columns[0], values=(1, Fraction(1, 2))),)),)
     ),
-    "unit": lambda p: replace(p, unit="patient"),
+    "unit_name": lambda p: replace(p, unit="patient"),
     "tables.t.public": lambda p: replace(p, tables=(replace(TABLE, public=True),)),
     "tables.t.key": lambda p: replace(p, tables=(replace(TABLE, key=("x",)),)),
     "tables.t.chain": lambda p: replace(p, tables=(replace(TABLE, chain=OTHER),)),
@@ -202,7 +202,7 @@ MORE: dict[str, Callable[[Policy], Policy]] = {
     ),
     "tables.u": lambda p: replace(p, tables=(TABLE, replace(TABLE, name="u"))),
     "name": lambda p: replace(p, lasting=replace(p.lasting, name="another")),
-    "window": lambda p: replace(p, lasting=replace(p.lasting, window=30)),
+    "period": lambda p: replace(p, lasting=replace(p.lasting, period=30)),
     "queries_in_all": lambda p: replace(p, lasting=replace(p.lasting, queries_in_all=10**6)),
     "analysts": lambda p: replace(p, lasting=replace(p.lasting, analysts=(("bob", TENTH),))),
 }  # fmt: skip

@@ -9,14 +9,14 @@ _EXECUTOR = "session.purchases.executor:"
 BUDGETS = (
     Mutant(
         "rows are looked at before the debit",
-        "crashing before the debit",
+        "crashing before the charge",
         [Change("session.purchases.purchases:purchases", "(plan,) = plans",
                 "(plan,) = plans; open_executor().engine.exact(plan, {})")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
     ),
     Mutant(
         "a refund where a query fails",
-        "crashing before the debit",
+        "crashing before the charge",
         [Change("session.session:Session.execute", "return self._gate.answer(",
                 "before = dict(vars(self._ledger))\n"
                 "        try:\n            return self._gate.answer(text, self._execute)\n"
@@ -26,13 +26,13 @@ BUDGETS = (
     ),
     Mutant(
         "more is drawn than was charged for",
-        "crashing before the debit",
+        "crashing before the charge",
         [Change(f"{_EXECUTOR}_check_receipt", "if not receipt", "if False and not receipt")],
         "session/test_executor.py::test_a_smaller_charge_is_refused",
     ),
     Mutant(
         "a price for each group that is seen",
-        "prices, refusals",
+        "costs, refusals",
         [Change("session.session:Session._answer", "return bought(",
                 "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
                 "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
@@ -85,14 +85,14 @@ BUDGETS = (
     ),
     Mutant(
         "EXPLAIN tells a query's price alone, though it was planned with others",
-        "prices, refusals",
+        "costs, refusals",
         [Change("session.session:Session._explained", "if planned is not None:",
                 "if planned is not None and False:")],
         "system/command_line/test_batches.py::test_explain_tells_price_and_noise_as_planned",
     ),
     Mutant(
         "an exact count takes a part of what is drawn together",
-        "prices, refusals",
+        "costs, refusals",
         [Change("session.purchases.batches:Batches.plan", "plan.composed_loss != NO_LOSS and ", "")],
         "system/command_line/test_batches.py::test_exact_counts_have_no_part_of_what_is_drawn",
     ),
@@ -122,7 +122,7 @@ BUDGETS = (
     ),
     Mutant(
         "a charge that is not yet on the disk",
-        "crashing before the debit",
+        "crashing before the charge",
         [Change("ledger.book.book:Book.__init__", "self._files = self._identities()",
                 "self._connection.execute('PRAGMA synchronous = OFF'); "
                 "self._files = self._identities()")],
@@ -166,11 +166,11 @@ BUDGETS = (
         "system/command_line/test_lasting_budgets.py::test_options_cannot_ask_for_more",
     ),
     Mutant(
-        "a clock that is set back begins another window",
+        "a clock that is set back begins another period",
         "another session",
         [Change("ledger.book.state:is_due", "now >= began + days * _DAY",
                 "abs(now - began) >= days * _DAY")],
-        "ledger/test_windows.py::test_a_clock_that_is_set_back_renews_nothing",
+        "ledger/test_periods.py::test_a_clock_that_is_set_back_renews_nothing",
     ),
     Mutant(
         "whoever $USER says",

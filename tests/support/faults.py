@@ -355,7 +355,7 @@ ROWS = (
     ),
     Mutant(
         "the number of rows in SHOW TABLES",
-        "prices, refusals",
+        "costs, refusals",
         [Change("session.free_statements:table_rows", "return ",
                 "return tuple((len(t.path.read_bytes()), 1, t.name) for t in policy.tables) or ")],
         "audit/test_prices.py::test_a19_metadata_comes_from_the_policy",

@@ -146,11 +146,11 @@ _DAY = 86_400
 
 
 class _NotOverError(Exception):
-    """The window is not over: another process has renewed the budget just before."""
+    """The period is not over: another process has renewed the budget just before."""
 
 
 def renew_where_over(book: Book, who: str) -> None:
-    """Begin the next window, if the budget has windows and the present one is over."""
+    """Begin the next period, if the budget has periods and the present one is over."""
     now = int(time.time())
     if _is_over(book, book.last(), now):
         with suppress(_NotOverError):
@@ -163,7 +163,7 @@ def renewed(before: Decision, number: int) -> Decision:
 
 
 def is_due(before: Decision, began: int, now: int) -> bool:
-    """Whether a window that began at one time is over at another."""
+    """Whether a period that began at one time is over at another."""
     days = before.terms.get("window")
     return days is not None and now >= began + days * _DAY
 
@@ -184,19 +184,19 @@ def _is_over(book: Book, last: Sealed, now: int) -> bool:
 
 
 def spent_in_all(entries: Iterable[Sealed]) -> tuple[Fraction, Fraction]:
-    """The ε and δ of all windows together. Data of people who are new begin the count anew.
+    """The ε and δ of all periods together. Data of people who are new begin the count anew.
 
-    The ε and δ of windows are not added up: how much a window spends follows from its answers, and
+    The ε and δ of periods are not added up: how much a period spends follows from its answers, and
     what is spent adaptively has no such theorem under zCDP. The losses of statements add up
     instead, in each of the measures of `ComposedLoss`, and are converted once, by the theorem of
     the last terms.
 
-    Proof. All windows together are one session on the same people, whose statements may depend on
-    all answers before them, those of earlier windows included; what a person has in the data of any
-    window is one unit. Each release is (ε_i, δ_i)-DP, and ρ_i-zCDP but for a δ; Laplace noise of
-    ε_i has ρ_i = ε_i²/2 ([BS16] Proposition 1.4). The ε_i, the δ_i and the ρ_i of all windows add
+    Proof. All periods together are one session on the same people, whose statements may depend on
+    all answers before them, those of earlier periods included; what a person has in the data of any
+    period is one unit. Each release is (ε_i, δ_i)-DP, and ρ_i-zCDP but for a δ; Laplace noise of
+    ε_i has ρ_i = ε_i²/2 ([BS16] Proposition 1.4). The ε_i, the δ_i and the ρ_i of all periods add
     up, also where they are chosen adaptively ([DR14] Theorem 3.16, [WRRW23] Theorem 1); of filters
-    in one window that exclude each other a unit meets one. So a session that stops before this ε
+    in one period that exclude each other a unit meets one. So a session that stops before this ε
     would exceed one that is fixed beforehand is (ε, δ)-DP for that one and the δ given here: by
     sequential composition, and under zCDP by the proof in `accountants.Concentrated`, whose session
     this is. It holds as well where a decision of the data owner has changed the theorem in between,

@@ -232,9 +232,9 @@ def _a(kind: Kind | None) -> str:
 
 BUDGET_KEYS = (
     "epsilon", "delta", "queries", "composition", "name", "ledger", "queries_in_all", "analysts",
-    "anchor", "window", "acknowledge_renewal",
+    "anchor", "period", "acknowledge_renewal",
 )  # fmt: skip
-_LASTING = ("ledger", "queries_in_all", "analysts", "anchor", "window", "acknowledge_renewal")
+_LASTING = ("ledger", "queries_in_all", "analysts", "anchor", "period", "acknowledge_renewal")
 """The keys that go with a name."""
 _DAYS = re.compile(r"([1-9][0-9]{0,4}) days?")
 
@@ -273,7 +273,7 @@ class BudgetReader:
             self._queries("queries_in_all", 1) if "queries_in_all" in self.section else None,
             self._analysts(),
             self._file("anchor", "") if "anchor" in self.section else None,
-            self._window(),
+            self._period(),
         )
 
     def _file(self, key: str, default: str) -> Path:
@@ -283,21 +283,21 @@ class BudgetReader:
             raise self.text.error(f"{key} is the name of a file", ("budget", key))
         return self.text.path.parent / given
 
-    def _window(self) -> int | None:
+    def _period(self) -> int | None:
         """After how many days the budget is renewed; None where it is not."""
         acknowledged = self.section.get("acknowledge_renewal")
         if acknowledged not in (None, True, False):
             where = ("budget", "acknowledge_renewal")
             raise self.text.error("acknowledge_renewal is true or false", where)
-        if "window" not in self.section:
+        if "period" not in self.section:
             return None
-        window, where = self.section["window"], ("budget", "window")
-        days = _DAYS.fullmatch(window) if isinstance(window, str) else None
+        period, where = self.section["period"], ("budget", "period")
+        days = _DAYS.fullmatch(period) if isinstance(period, str) else None
         if days is None:
-            raise self.text.error('a window is a number of days: "30 days"', where)
+            raise self.text.error('a period is a number of days: "30 days"', where)
         if not acknowledged:
             raise self.text.error(
-                "what all windows spend adds up without end; "
+                "the ε of all periods adds up without end; "
                 "acknowledge_renewal = true says that this is meant",
                 where,
             )

@@ -308,9 +308,9 @@ def test_what_became_of_it_is_shown(shop: Path, run: Run) -> None:
     assert any(row[2:5] == ["bob", "charge", "SELECT SUM(a) FROM t"] for row in cells)
 
 
-def test_windows_add_up(make: Make, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    windows = 'queries = 4\nwindow = "30 days"\nacknowledge_renewal = true'
-    policy = make(ROWS, POLICY.replace("queries = 4", windows)).with_suffix(".toml")
+def test_periods_add_up(make: Make, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    periods = 'queries = 4\nperiod = "30 days"\nacknowledge_renewal = true'
+    policy = make(ROWS, POLICY.replace("queries = 4", periods)).with_suffix(".toml")
     assert "ε 1 every 30 days" in run("budget", "open", policy).out
     now = time.time()
     for days in (0, 30, 60):
@@ -319,7 +319,7 @@ def test_windows_add_up(make: Make, run: Run, monkeypatch: pytest.MonkeyPatch) -
             texts = f"SET epsilon = 0.5; SET repeats = 'fresh'; {COUNT}"
             assert run(policy, "-c", texts).code == code
     shown = run("budget", "show", policy).out
-    assert [line.split()[-3:-2] for line in shown.splitlines() if "of all windows" in line] == [
+    assert [line.split()[-3:-2] for line in shown.splitlines() if "of all periods" in line] == [
         ["3"], ["0"]
     ]  # fmt: skip
     assert run("budget", "verify", policy).code == 0
@@ -480,11 +480,11 @@ def test_a_policy_without_a_name_has_no_ledger(make: Make, run: Run, command: st
         ("name = 'n'\nanchor = true", "anchor is the name of a file"),
         ("queries_in_all = 3", "queries_in_all goes with a name"),
         ("name = 'n'\nqueries_in_all = 0", "queries_in_all is a whole number"),
-        ("window = '30 days'", "window goes with a name"),
-        ("name = 'n'\nwindow = 30", "a window is a number of days"),
-        ("name = 'n'\nwindow = '0 days'", "a window is a number of days"),
-        ("name = 'n'\nwindow = '30 days'", "adds up without end; acknowledge_renewal = true says"),
-        ("name = 'n'\nwindow = '30 days'\nacknowledge_renewal = false", "adds up without end"),
+        ("period = '30 days'", "period goes with a name"),
+        ("name = 'n'\nperiod = 30", "a period is a number of days"),
+        ("name = 'n'\nperiod = '0 days'", "a period is a number of days"),
+        ("name = 'n'\nperiod = '30 days'", "adds up without end; acknowledge_renewal = true says"),
+        ("name = 'n'\nperiod = '30 days'\nacknowledge_renewal = false", "adds up without end"),
         ("name = 'n'\nacknowledge_renewal = 'yes'", "acknowledge_renewal is true or false"),
         ("name = 'n'\nledger = 3", "ledger is the name of a file"),
         ("analysts = 3\nname = 'n'", "analysts is a section"),

@@ -1,4 +1,4 @@
-"""Windows: a budget that is renewed after some days, and what all its windows add up to."""
+"""Periods: a budget that is renewed after some days, and what all its periods add up to."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def opened(folder: Path, budget: Budget | None = None, **lasting: object) -> Policy:
     policy = policy_in(
-        folder, budget or Budget(Fraction(1), Fraction(0), 100), window=30, **lasting
+        folder, budget or Budget(Fraction(1), Fraction(0), 100), period=30, **lasting
     )
     custodian.open_budget(policy, "custodian", "00" * 32, {})
     return policy
 
 
 def spend(ledger: LastingLedger) -> None:
-    """All of a window."""
+    """All of a period."""
     for value in (1, 1):
         ledger.charge(HALF, at(value))
     with pytest.raises(BudgetExceeded):
@@ -66,7 +66,7 @@ def renewals(ledger: LastingLedger) -> int:
     return sum(isinstance(event, Decision) and event.action == state.RENEW for event in events)
 
 
-def test_a_budget_is_renewed_when_its_window_is_over(folder: Path, clock: Clock) -> None:
+def test_a_budget_is_renewed_when_its_period_is_over(folder: Path, clock: Clock) -> None:
     """For sessions that began before, too, and no second earlier."""
     ledger = LastingLedger.open(opened(folder))
     spend(ledger)
@@ -79,10 +79,10 @@ def test_a_budget_is_renewed_when_its_window_is_over(folder: Path, clock: Clock)
     assert renewals(ledger) == 1
 
 
-def test_the_next_window_begins_with_the_first_question_after_it(
+def test_the_next_period_begins_with_the_first_question_after_it(
     folder: Path, clock: Clock
 ) -> None:
-    """Windows in which nobody asks are not saved up."""
+    """Periods in which nobody asks are not saved up."""
     ledger = LastingLedger.open(opened(folder))
     clock.now += 100 * DAY
     spend(ledger)
@@ -92,7 +92,7 @@ def test_the_next_window_begins_with_the_first_question_after_it(
     assert renewals(ledger) == 1
 
 
-def test_limits_of_the_whole_and_of_analysts_are_of_each_window(folder: Path, clock: Clock) -> None:
+def test_limits_of_the_whole_and_of_analysts_are_of_each_period(folder: Path, clock: Clock) -> None:
     policy = opened(folder, queries_in_all=1, analysts=(("alice", Fraction(1, 2)),))
     ledger = LastingLedger.open(policy, "alice")
     for _ in range(3):
@@ -104,7 +104,7 @@ def test_limits_of_the_whole_and_of_analysts_are_of_each_window(folder: Path, cl
     assert renewals(ledger) == 2
 
 
-def test_filters_are_not_compared_with_those_of_another_window(folder: Path, clock: Clock) -> None:
+def test_filters_are_not_compared_with_those_of_another_period(folder: Path, clock: Clock) -> None:
     ledger = LastingLedger.open(opened(folder))
     ledger.charge(HALF, at(1))
     assert ledger.price(HALF, at(2)).epsilon == 0
@@ -116,7 +116,7 @@ def test_filters_are_not_compared_with_those_of_another_window(folder: Path, clo
 
 
 def test_a_clock_that_is_set_back_renews_nothing(folder: Path, clock: Clock) -> None:
-    """Nor does one that is set forth and back again, but for the window that it has begun."""
+    """Nor does one that is set forth and back again, but for the period that it has begun."""
     ledger = LastingLedger.open(opened(folder))
     spend(ledger)
     for days in (-1, -30, -300):
@@ -135,7 +135,7 @@ def test_a_clock_that_is_set_back_renews_nothing(folder: Path, clock: Clock) -> 
 def test_two_sessions_renew_once(
     folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one renews and spends after this one has seen that the window is over."""
+    """The other one renews and spends after this one has seen that the period is over."""
     policy = opened(folder)
     ledger, other = LastingLedger.open(policy), LastingLedger.open(policy)
     clock.now += 30 * DAY
@@ -166,14 +166,14 @@ def test_a_renewal_that_was_not_due_is_noticed(
 
 
 @pytest.mark.parametrize("composition", list(Composition))
-def test_what_is_spent_in_all_windows(folder: Path, clock: Clock, composition: Composition) -> None:
-    """The losses of all windows, converted by one theorem as if they were one session's."""
+def test_what_is_spent_in_all_periods(folder: Path, clock: Clock, composition: Composition) -> None:
+    """The losses of all periods, converted by one theorem as if they were one session's."""
     delta = Fraction(0) if composition is Composition.PURE else Fraction(1, 10**6)
     policy = opened(folder, Budget(Fraction(8), delta, 200, composition))
     ledger = LastingLedger.open(policy)
     spent, loss = Fraction(0), NO_LOSS
-    for window in range(3):
-        for _ in range(40 * window):
+    for period in range(3):
+        for _ in range(40 * period):
             ledger.charge(SMALL, None)
             loss = (loss + SMALL).shortened()
         spent += 8 - ledger.balance.epsilon_left
@@ -190,7 +190,7 @@ def test_what_is_spent_in_all_windows(folder: Path, clock: Clock, composition: C
     assert spent_in_all(ledger.book.walk()) == (0, 0)
 
 
-def test_without_a_window_there_is_no_renewal(folder: Path, clock: Clock) -> None:
+def test_without_a_period_there_is_no_renewal(folder: Path, clock: Clock) -> None:
     policy = policy_in(folder, Budget(Fraction(1), Fraction(0), 100))
     custodian.open_budget(policy, "custodian", "00" * 32, {})
     ledger = LastingLedger.open(policy)
@@ -198,6 +198,6 @@ def test_without_a_window_there_is_no_renewal(folder: Path, clock: Clock) -> Non
     clock.now += 10_000 * DAY
     with pytest.raises(BudgetExceeded):
         ledger.charge(HALF, at(1))
-    shorter = replace(policy, lasting=replace(policy.lasting, window=1))  # type: ignore[type-var]
-    with pytest.raises(LedgerError, match="window is not declared there, 1 here"):
+    shorter = replace(policy, lasting=replace(policy.lasting, period=1))  # type: ignore[type-var]
+    with pytest.raises(LedgerError, match="period is not declared there, 1 here"):
         LastingLedger.open(shorter)
