@@ -105,6 +105,7 @@ _CALLS = {
     **dict.fromkeys(_NUMBERS, NUMBER),
     "split_part": SPLIT,
     "concat": JOINED,
+    "tuple": JOINED,
     "regexp_contains": MATCH,
 }
 
@@ -267,6 +268,8 @@ def texts_of(source: Source, expression: Expr) -> Texts:
         case Call(name="concat", arguments=arguments):
             whole = sum(within(each).longest for each in arguments)
             return Texts.made(min(whole, _JOINED))
+        case Call(name="tuple", arguments=arguments):
+            return Texts.made(sum(within(each).longest + _SHORT for each in arguments))
         case Call(name="coalesce" | "nullif", arguments=arguments):
             return Texts.of_any(map(within, arguments))
         case Call(name="replace", arguments=(first, old, new)):

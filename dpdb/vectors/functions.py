@@ -31,6 +31,7 @@ from dpdb.vectors.vector import (
     finite,
     join,
     one_zero,
+    pair,
 )
 
 Meaning = Callable[[Call, list[AnyVector]], AnyVector]
@@ -47,6 +48,11 @@ def _coalesce(_: Call, arguments: list[AnyVector]) -> AnyVector:
 
 def _concat(_: Call, arguments: list[AnyVector]) -> AnyVector:
     return reduce(join, [v for v in arguments if isinstance(v, TextVector)])
+
+
+def _tuple(_: Call, arguments: list[AnyVector]) -> AnyVector:
+    """A text for each different tuple of texts; NULL is a part like any other."""
+    return reduce(pair, [v for v in arguments if isinstance(v, TextVector)])
 
 
 def _nullif(call: Call, arguments: list[AnyVector]) -> AnyVector:
@@ -142,6 +148,7 @@ MEANINGS: dict[str, Meaning] = {
     "coalesce": _coalesce,
     "concat": _concat,
     "nullif": _nullif,
+    "tuple": _tuple,
     **dict.fromkeys(_LIMITS, _limit),
     **dict.fromkeys(TEXT_CALLS, _text_call),
     **dict.fromkeys(TIMESTAMP_CALLS, _of_numbers(timestamp_call)),

@@ -176,14 +176,33 @@ def distinct(keys: Array) -> tuple[Array, Array]:
 
 def join(first: TextVector, second: TextVector) -> TextVector:
     """`first || second`; NULL where either is, and where the result would be too long."""
+    return _paired(first, second, _join)
+
+
+def pair(first: TextVector, second: TextVector) -> TextVector:
+    """A text for each different pair, such as `2:ab=c` and `-=c`; it is never NULL."""
+    return _paired(first, second, _packed)
+
+
+def _paired(
+    first: TextVector,
+    second: TextVector,
+    combine: Callable[[str | None, str | None], str | None],
+) -> TextVector:
+    """The texts of pairs, each worked out once."""
     width = len(second.dictionary) + 1
     pairs, codes = distinct(first.codes.astype(np.int64) * width + second.codes)
     left, right = [*first.dictionary, None], [*second.dictionary, None]
-    texts = [_join(left[pair // width], right[pair % width]) for pair in pairs.tolist()]
+    texts = [combine(left[each // width], right[each % width]) for each in pairs.tolist()]
     known = [text for text in texts if text is not None]
     missing = np.array([text is None for text in texts], dtype=np.bool_)
     places = np.where(missing, len(known), np.cumsum(~missing) - 1)
     return TextVector(places[codes], tuple(known))
+
+
+def _packed(first: str | None, second: str | None) -> str:
+    before = "-" if first is None else f"{len(first)}:{first}"
+    return before + ("-" if second is None else f"={second}")
 
 
 def _join(first: str | None, second: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Aggregates of two columns are those of DuckDB where nothing has noise; rows lack either column."""
+"""Aggregates made of others are those of DuckDB where nothing has noise; rows lack either column."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ CALLS = [
     "KURTOSIS(x) FILTER (WHERE k > 0)",
     "CORR(y, k) FILTER (WHERE x > 40)",
     "REGR_SLOPE(y + k, 2 * k)",
+    "GEOMEAN(x + 11)",
+    "GEOMETRIC_MEAN(y + 1)",
+    "ENTROPY(k)",
+    "ENTROPY(CASE WHEN x > 40 THEN 'much' WHEN x > 80 THEN 'more' END) FILTER (WHERE k > 0)",
+    "MAD(k)",
+    "MAD(x) FILTER (WHERE y > 9)",
+    "COUNT(DISTINCT (x, k))",
+    "COUNT(DISTINCT (y, ok, k)) FILTER (WHERE x > 40 OR y > 3)",
+    "COUNT(DISTINCT (CAST(x AS VARCHAR), CASE WHEN k > 1 THEN '1:1' END, CAST(y AS VARCHAR)))",
 ]  # fmt: skip
 
 

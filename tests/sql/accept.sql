@@ -492,3 +492,8 @@ SELECT COUNT(*) FROM (people);
 SELECT COUNT(*) FROM (FROM people) AS t;
 SELECT AVG(age) FROM (FROM people SELECT age) AS t;
 WITH t AS (SELECT age, FROM people) SELECT COUNT(*) FROM t;
+SELECT COUNT(DISTINCT (age, zip)), COUNT(DISTINCT (name, income)) FILTER (WHERE age > 30) FROM people;
+SELECT ENTROPY(zip), GEOMEAN(age), GEOMETRIC_MEAN(income + 1) FILTER (WHERE age > 30) FROM people;
+SELECT MAD(age), MAD(income) FILTER (WHERE age > 30) FROM people WHERE zip = 31643;
+SELECT SUM(age, report_format => 'JSON').result.value, COUNT(*) AS n FROM people;
+SELECT zip, AVG(age WITH REPORT(FORMAT = "json")).value FROM people GROUP BY zip;

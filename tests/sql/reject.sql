@@ -75,8 +75,6 @@ SELECT LOGICAL_OR(age > 30) FROM people;
 SELECT SUM(DISTINCT name) FROM people;
 -- Unsupported one argument
 SELECT SUM(DISTINCT age, zip) FROM people;
--- Unsupported one argument
-SELECT COUNT(DISTINCT age, zip) FROM people;
 -- Unsupported
 SELECT COUNT(age, zip) FROM people;
 -- Unsupported
@@ -413,8 +411,20 @@ SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
 SELECT COUNT(*) FROM people WHERE (age, zip) = (30, 31643);
 -- Unsupported x = 1 AND y = 2 compares two columns
 SELECT COUNT(*) FROM people WHERE (age, zip) IN ((30, 31643));
--- Unsupported CONCAT(x, '-', y) makes one of them
-SELECT COUNT(DISTINCT (age, zip)) FROM people;
+-- Unsupported COUNT(DISTINCT (x, y)) counts the different pairs
+SELECT COUNT(DISTINCT age, zip) FROM people;
+-- Unsupported COUNT(DISTINCT (x, y)) counts pairs
+SELECT COUNT(*) FROM people GROUP BY (age, zip) HAVING (age, zip) = 3;
+-- Unsupported WHERE asks for one group
+SELECT zip, MAD(age) FROM people GROUP BY zip;
+-- TypeMismatch MAD takes one argument
+SELECT MAD(age, zip) FROM people;
+-- TypeMismatch GEOMEAN takes one argument
+SELECT GEOMEAN(age, zip) FROM people;
+-- Unsupported the policy lists no values of name
+SELECT ENTROPY(name) FROM people;
+-- TooLarge 100 are allowed
+SELECT ENTROPY(points * grade) FROM visits;
 -- Unsupported LIKE 'a%'
 SELECT COUNT(*) FROM people WHERE name GLOB 'A*';
 -- SyntaxFault 1:40 NOT REGEXP_LIKE(x, 'pattern')

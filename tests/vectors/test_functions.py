@@ -21,7 +21,7 @@ PAIRS = ("round", "power", "atan2", "least", "greatest", "nullif", "coalesce", "
 
 
 def call_of(name):
-    if name == "concat":
+    if name in ("concat", "tuple"):
         return Call(name, (TEXT, TEXT), Kind.TEXT)
     if name in TEXT_CALLS:
         kinds = next(each.kinds for each in FUNCTIONS.values() if each.call == name)

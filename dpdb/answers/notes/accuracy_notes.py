@@ -88,13 +88,14 @@ def _groups(planned: Plan) -> str:
 
 def _atom_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
-    return tuple(
+    notes = (
         f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
         f"± {each.margin:.0f}, {SURE}"
         for plan in planned.every_plan
         for index in range(len(plan.releases))
         for each in atom_sums(plan, index)
     )
+    return tuple(dict.fromkeys(notes))
 
 
 def _parallel_notes(planned: Plan) -> tuple[str, ...]:

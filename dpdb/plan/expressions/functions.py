@@ -236,6 +236,8 @@ _BOUNDED: dict[Takes, tuple[Row, ...]] = {
         ("REGR_SYY(y, x)", "REGR_COUNT times the variance of y"),
         ("REGR_SXY(y, x)", "REGR_COUNT times the covariance"),
         ("SKEWNESS(x)", "the skewness of a sample", "SKEW"),
+        ("GEOMEAN(x)", "the geometric mean; x is above 0", "GEOMETRIC_MEAN"),
+        ("MAD(x)", "the median distance from the median"),
         ("KURTOSIS(x)", "the excess kurtosis of a sample"),
     ),
     Takes.ORDINAL: (
@@ -265,6 +267,7 @@ _UNBOUNDED: dict[Takes, tuple[Row, ...]] = {
     ),
     Takes.KEY: (
         ("MODE(x, [weight])", "a value among the commonest declared ones, or of most weight"),
+        ("ENTROPY(x)", "the bits of information in a declared value"),
         ("APPROX_TOP_COUNT(x, n)", "the n commonest declared values, as rows", "APPROX_TOP_K"),
     ),
     Takes.NUMBER: (
@@ -312,6 +315,6 @@ CALLS = frozenset((
     "coalesce", "concat", "nullif", "least", "greatest", "clamp", "round", "atan", "quarter_index",
     "month_index", "week_index", "hour_index", "minute_index", "second_index",
     "millisecond_index", "microsecond_index", "date_trunc", "months_later", "timestamp_trunc",
-    "timestamp_months_later", "elapsed",
+    "timestamp_months_later", "elapsed", "tuple",
 ))  # fmt: skip
 """The names of all calls; `vectors.functions.MEANINGS` evaluates each of them."""

@@ -1,4 +1,4 @@
-"""Aggregates of two columns, SKEWNESS and KURTOSIS: expressions of averages and variances.
+"""Aggregates that are expressions of others: of two columns, SKEWNESS, GEOMEAN, ENTROPY, …
 
 With d = x - a and e = y - b, for constants a and b in the middle of the bounds, over the rows in
 which neither x nor y is NULL:
@@ -10,6 +10,8 @@ which neither x nor y is NULL:
     m₃ = avg(d³) - 3·avg(d)·avg(d²) + 2·avg(d)³
     KURTOSIS(x) = ((n + 1)·m₄ / VAR_POP(x)² - 3·(n - 1)) · (n - 1) / ((n - 2)·(n - 3))
     m₄ = avg(d⁴) - 4·avg(d)·avg(d³) + 6·avg(d)²·avg(d²) - 3·avg(d)⁴
+    GEOMEAN(x) = exp(avg(ln(x)))
+    ENTROPY(x) = log₂(n) - Σ c·log₂(c) / n, for the counts c of the declared values of x
 
 and the other REGR functions of SQL:2003 in the same way. So no noise is drawn that these averages
 and variances would not have by themselves, and what the statement asks of them besides is shared.
@@ -23,7 +25,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place
+from dpdb.errors import Place, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
@@ -31,9 +33,11 @@ from dpdb.plan.expressions.expressions import (
     IsNull,
     Literal,
     Not,
+    compare,
     conjunction,
 )
 from dpdb.plan.logical.query import Aggregate, Function
+from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.ranges import interval, nullable
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
@@ -46,17 +50,27 @@ SlotOf = Callable[[Aggregate], Expr]
 
 
 def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr | None:
-    """The formula of CORR, COVAR, REGR_…, SKEWNESS or KURTOSIS; None for any other aggregate."""
+    """The formula of an aggregate that is an expression of others; None for all that are not."""
     condition, called = None, node
     if isinstance(node, exp.Filter):
         only(node, rows.text, "this", "expression")
         called = node.this
-    if type(called) not in _FORMULAS:
+    name = str(called.this).upper() if isinstance(called, exp.Anonymous) else ""
+    if type(called) not in _FORMULAS and name not in ("ENTROPY", "GEOMEAN", "GEOMETRIC_MEAN"):
         return None
     if isinstance(node, exp.Filter):
         condition = rows.condition(node.expression.this)
-    only(called, rows.text, "this", "expression")
     where = place(called, rows.text)
+    if name:
+        if len(called.expressions) != 1:
+            raise TypeMismatch(f"{name} takes one argument", hint=f"{name}(x)", place=where)
+        argument = rows.expression(called.expressions[0])
+        if name == "ENTROPY":
+            return _entropy(argument, condition, where, slot)
+        logarithm = Call("ln", (types.numeric(argument, where),), Kind.NUMBER)
+        mean = slot(Aggregate(Function.AVG, logarithm, condition, place=where))
+        return Call("exp", (mean,), Kind.NUMBER)
+    only(called, rows.text, "this", "expression")
     parts = [part for part in (called.this, called.expression) if part is not None]
     y, *others = (types.numeric(rows.expression(part), where) for part in parts)
     pairs = _Pairs(y, others[0] if others else y, condition, where, slot)
@@ -174,6 +188,39 @@ _FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
     exp.Skewness: lambda pairs: pairs.skewness,
     exp.Kurtosis: lambda pairs: pairs.kurtosis,
 }
+
+
+MAX_VALUES = 100
+"""The most declared values of which ENTROPY is computed: each has a count."""
+
+
+def _entropy(argument: Expr, condition: Expr | None, where: Place | None, slot: SlotOf) -> Expr:
+    """The entropy of the declared values in bits, from their noisy counts, those below 0 as 0."""
+    try:
+        values = key_values(argument, condition, {})
+    except Unsupported as fault:
+        hint = "a column with `values` in the policy, or CASE with constants"
+        raise Unsupported(f"ENTROPY: {fault.message}", hint=hint, place=where) from None
+    if len(values) > MAX_VALUES:
+        raise TooLarge(f"ENTROPY of {len(values)} values, {MAX_VALUES} are allowed", place=where)
+    counts: list[Expr] = []
+    for value in values:
+        equal = conjunction(condition, compare("=", argument, Literal(value, argument.kind)))
+        counted = slot(Aggregate(Function.COUNT, None, equal, place=where))
+        counts.append(Call("greatest", (counted, Literal(0, Kind.INTEGER)), Kind.INTEGER))
+    whole = _sum(counts)
+    bits = (_times(each, Call("log2", (each,), Kind.NUMBER)) for each in counts)
+    known = (Call("coalesce", (each, _number(0)), Kind.NUMBER) for each in bits)
+    entropy = _minus(Call("log2", (whole,), Kind.NUMBER), _over(_sum([*known]), whole))
+    return Call("greatest", (entropy, _number(0)), Kind.NUMBER)
+
+
+def _sum(parts: list[Expr]) -> Expr:
+    """The sum of the parts, nested no deeper than need be."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return _plus(_sum(parts[:half]), _sum(parts[half:]))
 
 
 def _middle(argument: Expr) -> Expr:

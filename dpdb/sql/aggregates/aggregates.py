@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dpdb.errors import TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import Case, Cast, Expr, Literal, conjunction
+from dpdb.plan.expressions.functions import AGGREGATES
 from dpdb.plan.logical.per_unit import of_different, of_units
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.plan.relations.relations import Source
@@ -53,8 +54,7 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether `node` is an aggregate call, with or without FILTER or WITHIN GROUP."""
     plain = isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup))
-    named = ("APPROX_BOUNDS", *NAMED_QUANTILES, *REFUSED_NAMES)
-    return plain or has_named_arguments(node) or _is_called(node, *named)
+    return plain or has_named_arguments(node) or _is_called(node, *AGGREGATES, *REFUSED_NAMES)
 
 
 def _is_called(node: exp.Expr, *names: str) -> bool:
@@ -165,8 +165,16 @@ def _call(node: exp.Expr, function: Function, rows: ExpressionBinder) -> Aggrega
         if isinstance(node.this, exp.Distinct):
             only(node.this, rows.text, "expressions")
             if len(node.this.expressions) != 1:
-                raise Unsupported("COUNT(DISTINCT …) takes one argument", place=where)
-            argument = rows.expression(node.this.expressions[0])
+                raise Unsupported(
+                    "COUNT(DISTINCT …) takes one argument",
+                    hint="COUNT(DISTINCT (x, y)) counts the different pairs",
+                    place=where,
+                )
+            [counted] = node.this.expressions
+            if isinstance(counted, exp.Tuple):
+                argument = types.of_several([*map(rows.expression, counted.expressions)])
+            else:
+                argument = rows.expression(counted)
             return Aggregate(Function.COUNT_DISTINCT, argument, place=where)
     only(node, rows.text, "this", "expression", "big_int", "quantile", "deterministic")
     operand = node.this

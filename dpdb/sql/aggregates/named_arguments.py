@@ -164,6 +164,17 @@ def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
     return plain
 
 
+def reported(node: exp.Dot, text: str) -> exp.Expr | None:
+    """The aggregate of `SUM(x, report_format => …).result.value`; None for any other path."""
+    fields: list[str] = []
+    inner: exp.Expr = node
+    while isinstance(inner, exp.Dot):
+        fields, inner = [inner.expression.name.lower(), *fields], inner.this
+    if fields not in (["value"], ["result"], ["result", "value"]):
+        return None
+    return without_report(inner, text)
+
+
 def report(value: Expr, aggregate: Aggregate | None, where: Place | None) -> Expr:
     """The text of the report on `value`, an aggregate or an expression of several."""
     if value.kind not in (Kind.INTEGER, Kind.NUMBER) or not slots(value, "aggregate"):

@@ -249,3 +249,25 @@ def write_out_ratios(tree: exp.Select, text: str) -> None:
             this=exp.Sum(this=part.copy()), partition_by=node.args.get("partition_by")
         )
         node.replace(exp.Paren(this=exp.Div(this=part, expression=total)))
+
+
+def write_out_deviations(tree: exp.Select, text: str) -> None:
+    """Write MAD(x) as MEDIAN(ABS(x - (SELECT MEDIAN(x) FROM …))), of the same rows."""
+    for node in list(tree.find_all(exp.Anonymous)) if "MAD" in text.upper() else ():
+        if node.name.upper() != "MAD" or node.parent_select is not tree:
+            continue
+        if tree.args.get("group"):
+            raise Unsupported(
+                "MAD of groups is not supported",
+                hint="WHERE asks for one group: SELECT MAD(x) FROM t WHERE y = 'a'",
+                place=place(node, text),
+            )
+        if len(node.expressions) != 1:
+            raise TypeMismatch("MAD takes one argument", hint="MAD(x)", place=place(node, text))
+        [operand] = node.expressions
+        rows = {part: tree.args.get(part) for part in ("from_", "joins", "where")}
+        middle = exp.Select(expressions=[exp.Median(this=operand)], **rows).copy()
+        if isinstance(node.parent, exp.Filter):
+            middle.where(node.parent.expression.this.copy(), copy=False)
+        distance = exp.Sub(this=operand, expression=exp.Subquery(this=middle))
+        node.replace(exp.Median(this=written("ABS", distance)))

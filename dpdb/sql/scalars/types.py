@@ -112,6 +112,12 @@ def concatenation(expressions: list[Expr], place: Place | None) -> Expr:
     return Call("concat", tuple(texts), Kind.TEXT) if texts[1:] else texts[0]
 
 
+def of_several(expressions: list[Expr]) -> Expr:
+    """The tuple of several values, to be counted; it is never NULL."""
+    texts = (e if e.kind is Kind.TEXT else Cast(e, Kind.TEXT) for e in expressions)
+    return Call("tuple", tuple(texts), Kind.TEXT)
+
+
 def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kind]:
     """The expressions converted to one common type, and that type."""
     expressions = _truths(expressions)

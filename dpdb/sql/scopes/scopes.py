@@ -26,7 +26,7 @@ from dpdb.records import dataclass
 from dpdb.sql.aggregates.aggregate_formulas import of_two_columns
 from dpdb.sql.aggregates.aggregates import aggregate, is_aggregate
 from dpdb.sql.aggregates.lists import element
-from dpdb.sql.aggregates.named_arguments import report, without_report
+from dpdb.sql.aggregates.named_arguments import report, reported, without_report
 from dpdb.sql.aggregates.windows import window
 from dpdb.sql.scalars.expression_binder import ExpressionBinder
 from dpdb.sql.scopes.views import Scope, SubqueryBinder
@@ -124,6 +124,8 @@ class AnswerExpressions(NamedExpressions):
             return self.binder.subquery(node)
         if isinstance(node, exp.Column):
             return self._name(node)
+        if isinstance(node, exp.Dot) and (call := reported(node, self.text)) is not None:
+            return self.expression(call)
         if isinstance(node, exp.Bracket) and (call := element(node, self.text)) is not None:
             return self.expression(call)
         if isinstance(node, exp.Anonymous) and str(node.this).upper() in INTERVAL_ENDS:

@@ -32,7 +32,7 @@ from dpdb.sql.from_clause.exact_answers import (
     known_value,
     public_list,
 )
-from dpdb.sql.scalars.spellings import write_out_ratios
+from dpdb.sql.scalars.spellings import write_out_deviations, write_out_ratios
 from dpdb.sql.scopes.select_binder import SelectBinder
 from dpdb.sql.scopes.views import Scope, View
 from dpdb.sql.selects import derived_tables, unions
@@ -103,6 +103,7 @@ class Binder(SelectBinder):
         written = column_names(tree, written) if row_by_row else written
         windows.name_windows(tree, self.text)
         write_out_ratios(tree, self.text)
+        write_out_deviations(tree, self.text)
         _write_out_semi_joins(tree, self.text)
         self.views = sources.with_views(tree, self)
         if tree.args.get("from_") is None:

@@ -261,7 +261,7 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
     source = tree.args.get("from_") or next(iter(tree.expressions), tree)
     if first is None:
         if isinstance(source, exp.From):
-            return ["*"]  # FROM t is SELECT * FROM t.
+            return [each.sql() for each in tree.expressions]  # FROM t is SELECT * FROM t.
         raise Unsupported("a subquery begins with SELECT", place=place(source, text))
     names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
     behind = [_named(token, names) for token in tokens if token.start >= first]
