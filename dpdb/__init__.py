@@ -35,6 +35,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dpdb import dbapi
     from dpdb.answers.answer import Answer
     from dpdb.errors import (
         BudgetExceeded,
@@ -86,6 +87,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "connect",
+    "dbapi",
 ]
 
 _MODULES = {
@@ -101,6 +103,8 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in (*__all__, *_MODULES):
         raise AttributeError(f"module 'dpdb' has no attribute {name!r}")
+    if name == "dbapi":
+        return import_module("dpdb.dbapi")
     return getattr(import_module(_MODULES.get(name, "dpdb.errors")), name)
 
 

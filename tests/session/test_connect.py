@@ -22,7 +22,7 @@ from dpdb.session.connect import policy_of
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 STUDENTS = PEOPLE.with_name("students.csv")
 CE = PEOPLE.with_name("ce.csv")
-SLOW = ("numpy", "re2", "pandas", "sqlglot", "prompt_toolkit", "rich", "matplotlib", "jinja2",
+SLOW = ("numpy", "re2", "pandas", "polars", "pyarrow", "sqlalchemy", "sqlglot", "prompt_toolkit", "rich", "matplotlib", "jinja2",
         "IPython")  # fmt: skip
 
 

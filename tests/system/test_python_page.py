@@ -41,7 +41,7 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Intera
 
 
 def test_every_block_is_run() -> None:
-    assert {kind for kind, _ in BLOCKS} == {"pycon", "ipython"}
+    assert {kind for kind, _ in BLOCKS} == {"pycon", "ipython", "python"}
     assert len(CELLS) == 5
 
 
@@ -65,6 +65,16 @@ def test_cells_of_a_notebook_run(notebook: InteractiveShell) -> None:
         assert result.success, captured.stdout
     assert list(result.result.columns) == ["zip", "age"]
     assert notebook.user_ns["db"].balance.queries_left == 9
+
+
+def test_the_program_runs() -> None:
+    [program] = [text for kind, text in BLOCKS if kind == "python"]
+    pytest.importorskip("sqlalchemy").dialects.registry.register(
+        "dpdb", "dpdb.interfaces.sqlalchemy_dialect", "DpdbDialect"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(program, "python.md", "exec"), names)
+    assert list(names["frame"].columns) == ["zip", "count_1"]
 
 
 @pytest.mark.parametrize("name", sorted(set(dpdb.__all__) - {"Answer", "Policy", "__version__"}))

@@ -85,7 +85,7 @@ RUN = {
     "sql": {"howto", "sql", "tpch"},
     "pycon": {"python"},
     "ipython": {"python"},
-    "python": {"teaching", "lesson"},
+    "python": {"teaching", "lesson", "python"},
 }
 """The pages on which tests run the code blocks of a kind."""
 

@@ -47,9 +47,16 @@ def columns(answer: AnswerRecord, *, intervals: bool) -> Iterator[tuple[str, Kin
     header, shown = sheet(answer, intervals=intervals)
     kinds = sheet_kinds(answer, shown, intervals=intervals)
     for name, column, kind in zip(header, shown, kinds, strict=True):
-        if kind is Kind.INTEGER and not all(c is None or c in INT64 for c in column.cells):
-            kind = Kind.NUMBER  # noqa: PLW2901
         yield name, kind, [typed(cell, kind) for cell in column.cells]
+
+
+def _fitting(answer: AnswerRecord, *, intervals: bool) -> Iterator[tuple[str, Kind, list[Any]]]:
+    """The columns, with doubles in place of whole numbers that do not fit 64 bits."""
+    for name, kind, cells in columns(answer, intervals=intervals):
+        if kind is Kind.INTEGER and not all(cell is None or cell in INT64 for cell in cells):
+            yield name, Kind.NUMBER, [typed(cell, Kind.NUMBER) for cell in cells]
+        else:
+            yield name, kind, cells
 
 
 _PANDAS = {
@@ -80,7 +87,7 @@ _ARROW = {
 def data_frame(answer: AnswerRecord, *, intervals: bool) -> pd.DataFrame:
     """A DataFrame of pandas."""
     pandas = _library("pandas", "df()", "pandas")
-    named = list(columns(answer, intervals=intervals))
+    named = list(_fitting(answer, intervals=intervals))
     made = {
         i: pandas.Series(cells, dtype=_PANDAS[kind]) for i, (_, kind, cells) in enumerate(named)
     }
@@ -93,7 +100,7 @@ def polars_frame(answer: AnswerRecord, *, intervals: bool) -> pl.DataFrame:
     """A DataFrame of polars, in which a name that is there already gets a number: `n`, `n_2`."""
     polars = _library("polars", "to_polars()", "polars")
     made: dict[str, pl.Series] = {}
-    for name, kind, cells in columns(answer, intervals=intervals):
+    for name, kind, cells in _fitting(answer, intervals=intervals):
         number, label = 1, name
         while label in made:
             number += 1
@@ -107,7 +114,7 @@ def arrow_table(answer: AnswerRecord, *, intervals: bool) -> pa.Table:
     """A table of Arrow."""
     arrow = _library("pyarrow", "to_arrow()", "parquet")
     names, arrays = [], []
-    for name, kind, cells in columns(answer, intervals=intervals):
+    for name, kind, cells in _fitting(answer, intervals=intervals):
         of = arrow.timestamp("us") if kind is Kind.TIMESTAMP else getattr(arrow, _ARROW[kind])()
         names.append(name)
         arrays.append(arrow.array(cells, type=of))
