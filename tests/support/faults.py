@@ -397,7 +397,7 @@ STATEMENTS = (
     Mutant(
         "names of files in the folder of another user",
         "around the statements",
-        [Change("interfaces.console.commands:commands_of", "each.files and", "False and")],
+        [Change("interfaces.console.commands:commands_of", "each.leads_out and", "False and")],
         "system/command_line/test_restricted.py::test_names_of_files_are_not_completed",
     ),
     Mutant(

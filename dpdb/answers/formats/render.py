@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
@@ -33,12 +34,6 @@ def _csv_cell(cell: Cell) -> Cell:
     if isinstance(cell, bool):
         return str(cell).lower()
     return spreadsheet(printable(cell)) if isinstance(cell, str) else cell
-
-
-def as_table(answer: AnswerRecord, *, intervals: bool = False) -> str:
-    """A table with `±` beside each noisy number, and the price below."""
-    header, columns = text_sheet(answer, intervals=intervals)
-    return grid(header, columns, BARS) + footer(answer)
 
 
 def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
@@ -76,6 +71,9 @@ class Borders:
 
 BARS = Borders((" ", " | ", " "), ("-", "-+-", "-"))
 MARKDOWN = Borders(("| ", " | ", " |"), ("|-", "-|-", "-|"))
+BOX = Borders(
+    ("│ ", " │ ", " │"), ("├─", "─┼─", "─┤"), ("┌─", "─┬─", "─┐"), ("└─", "─┴─", "─┘"), dash="─"
+)
 SPACES = Borders(("", "  ", ""), None)
 RULED = Borders(("", "  ", ""), ("", "  ", ""))
 _HEADER_ROOM = 2
@@ -114,6 +112,12 @@ def grid(
 def _padded(text: str, width: int, right: bool) -> str:
     space = " " * (width - display_width(text))
     return space + text if right else text + space
+
+
+def as_table(answer: AnswerRecord, *, intervals: bool = False, borders: Borders = BARS) -> str:
+    """A table with `±` beside each noisy number, and the price below."""
+    header, columns = text_sheet(answer, intervals=intervals)
+    return grid(header, columns, borders) + footer(answer)
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -163,5 +167,6 @@ FORMATS = {
     "json": Format(_json, spaced=False, error=error_as_json),
     "markdown": Format(as_markdown),
     "vertical": Format(as_vertical, fits_windows=True),
+    "box": Format(partial(as_table, borders=BOX), fits_windows=True),
 }
 """The formats by their names, which `--format`, `.mode` and completion take from here."""

@@ -9,6 +9,7 @@ import sys
 
 from dpdb import manual
 from dpdb.interfaces.cli.parsers import SUBCOMMANDS, Parser
+from dpdb.interfaces.console.terminal import paged
 from dpdb.manual.terminal import rendered
 
 _HOW = """\
@@ -28,13 +29,9 @@ def main(words: list[str]) -> int:
         return 0
     text = manual.topic(wanted)
     if sys.stdout.isatty():
-        import pydoc  # noqa: PLC0415 (slow, and for this alone)
-
         color = "NO_COLOR" not in os.environ
         text = rendered(text, shutil.get_terminal_size().columns, color=color)
-        # Less shows a short page at once, and colours, unless its user wants otherwise.
-        os.environ.setdefault("LESS", "FRX")
-        pydoc.pager(text)
+        paged(text)
     else:
         print(text)
     return 0

@@ -8,7 +8,8 @@ from pathlib import Path
 from dpdb.errors import UnknownName, UsageError, did_you_mean, printable, reportable
 from dpdb.interfaces.console.chart import chart
 from dpdb.interfaces.console.console import Console, Entry, OutputLost
-from dpdb.interfaces.console.entries import TOGGLE, Command, Sql, entries, interjection
+from dpdb.interfaces.console.entries import Command, Sql, entries, interjection, open_statement
+from dpdb.interfaces.console.habits import ANSWERS, SETTLED, TOGGLE
 from dpdb.interfaces.console.help import help_on
 from dpdb.interfaces.console.scripts import statements
 from dpdb.interfaces.console.settings import SETTINGS
@@ -18,26 +19,6 @@ from dpdb.records import dataclass
 
 RECENT = 20
 """The number of entries that `.history` shows."""
-FOREIGN = {
-    ".budget": "SHOW BUDGET; says what is left",
-    ".headers": "answers always have a header; .mode csv is the plainest",
-    ".open": "leave, and start dpdb with the file",
-    ".import": "leave, and start dpdb with the file",
-    ".timing": ".timer on shows how long an answer took",
-    ".dump": "single rows are never shown; .schema shows what is declared",
-    ".databases": ".tables lists the tables",
-    ".maxrows": "all rows of an answer are shown; LIMIT n leaves the first n",
-    "\\c": "leave, and start dpdb with the file",
-    "\\copy": ".mode csv and .once FILE write an answer to a file",
-    "\\df": ".help sql lists the functions",
-    "\\e": "Ctrl-X Ctrl-E opens what is typed in your editor",
-    "\\echo": "a comment begins with --",
-    "\\g": "a statement ends with ;",
-    "\\gx": "\\x shows answers with a line for each column; a statement ends with ;",
-    "\\pset": ".mode csv, json, markdown or vertical",
-}
-"""Commands of other shells that have no counterpart here, and what to do instead."""
-
 Run = Callable[[Console, str], bool]
 
 
@@ -52,6 +33,13 @@ class DotCommand:
     """Whether it is for the prompt alone."""
     files: bool = False
     """Whether it reads or writes a file that is named after it."""
+    programs: bool = False
+    """Whether it starts another program."""
+
+    @property
+    def leads_out(self) -> bool:
+        """Whether it leads to other files or programs, and so is not there with --restricted."""
+        return self.files or self.programs
 
 
 def run_typed(console: Console, text: str) -> str:
@@ -59,11 +47,13 @@ def run_typed(console: Console, text: str) -> str:
     console.typed.append(text)
     interrupted = interjection(text)
     if interrupted is None:
+        console.pending = ""
         run_all(console, entries(text))
-        return ""
+        return console.pending
     before, command = interrupted
+    console.pending = before + "\n"
     run(console, command)
-    return before + "\n"
+    return console.pending
 
 
 def run_all(console: Console, todo: Iterable[Entry]) -> bool:
@@ -84,6 +74,9 @@ def run(console: Console, entry: Entry) -> bool:
             return console.execute(entry)
         case Command():
             try:
+                if settled := SETTLED.get(f"{entry.name} {entry.argument}".strip().lower()):
+                    tell(settled)
+                    return True
                 return _command(entry, console).run(console, entry.argument)
             except (EOFError, OutputLost):  # .quit, or as good as that
                 raise
@@ -96,7 +89,7 @@ def run(console: Console, entry: Entry) -> bool:
 
 def commands_of(console: Console) -> dict[str, DotCommand]:
     """The commands that there are: with --restricted, none that is for files."""
-    return {n: each for n, each in COMMANDS.items() if not (each.files and console.restricted)}
+    return {n: each for n, each in COMMANDS.items() if not (each.leads_out and console.restricted)}
 
 
 def _command(entry: Command, console: Console) -> DotCommand:
@@ -104,11 +97,11 @@ def _command(entry: Command, console: Console) -> DotCommand:
     name = entry.name.lower()
     command = COMMANDS.get(name)
     if command is None:
-        hint = FOREIGN.get(name) or did_you_mean(name, COMMANDS) or ".help lists them"
+        hint = ANSWERS.get(entry.name) or did_you_mean(name, COMMANDS) or ".help lists them"
         raise UnknownName(f"no command {entry.name}", hint=hint)
     if command.interactive and not console.interactive:
         raise UsageError(f"{name} is for the prompt")
-    if command.files and console.restricted:
+    if command.leads_out and console.restricted:
         raise UsageError(f"{name} is not there with --restricted")
     return command
 
@@ -137,6 +130,14 @@ def _chart(console: Console, column: str) -> bool:
 
 def _ask(console: Console, _: str) -> bool:
     return console.asked()
+
+
+def _edit(console: Console, _: str) -> bool:
+    """Open in an editor the unfinished statement, or else the last; its text is typed anew."""
+    earlier = (open_statement(text) for text in reversed(console.typed[:-1]))
+    text = console.pending or next((f"{each};" for each in earlier if each), "")
+    console.pending = console.edited(text).rstrip()
+    return True
 
 
 def _output(console: Console, name: str) -> bool:
@@ -210,14 +211,19 @@ COMMANDS = {
     ".once": DotCommand(".once FILE", "the next answer into a file", _once, files=True),
     ".read": DotCommand(".read FILE", "run the statements in a file", _read, files=True),
     ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan, files=True),
+    ".edit": DotCommand(
+        ".edit", "edit the last statement in $EDITOR", _edit, interactive=True, programs=True
+    ),
     ".history": DotCommand(
         ".history", f"the last {RECENT} entries of this session", _history, interactive=True
     ),
     **{
-        f".{s.name}": DotCommand(f".{s.name} [VALUE]", s.help, _changing(s.name))
+        f".{s.name}": DotCommand(
+            f".{s.name} [VALUE]", s.help, _changing(s.name), programs=s.name == "pager"
+        )
         for s in SETTINGS.values()
     },
     ".quit": DotCommand(".quit", "leave, as Ctrl-D does", _quit),
 }
-KNOWN = (*COMMANDS, *FOREIGN)
+KNOWN = frozenset(name.lower() for name in (*COMMANDS, *ANSWERS))
 """The names that begin a command in a file of statements, even one that is not there."""

@@ -65,6 +65,8 @@ class Console(ABC):
         """The files of statements that are being read, the outermost first."""
         self.typed: list[str] = []
         """The entries typed in this session."""
+        self.pending = ""
+        """The text that the next entry begins with."""
         self._once = False
         """Whether the file is for one answer alone."""
 
@@ -83,6 +85,10 @@ class Console(ABC):
 
     def asked(self) -> bool:
         """Build a query by questions and run it, where somebody can be asked."""
+        raise NotImplementedError
+
+    def edited(self, text: str) -> str:
+        """The text after its user has edited it, where somebody sits at a terminal."""
         raise NotImplementedError
 
     def planned(self, todo: Iterable[Entry], *, now: bool = False) -> Iterator[Entry]:

@@ -6,22 +6,14 @@ import re
 from collections.abc import Iterator
 
 from dpdb.errors import DpdbError, Place, StatementError
+from dpdb.interfaces.console.habits import command_of
 from dpdb.records import dataclass
 from dpdb.sql.text.splitting import Piece, next_piece, skip_ignored, split
 
-LINES = {"help": ".help", "quit": ".quit", "exit": ".quit", ".exit": ".quit",
-         ".show": ".help settings", "\\d": ".tables", "\\x on": ".mode vertical",
-         "\\x off": ".mode table"}  # fmt: skip
-"""Whole lines of other shells, and the dot command that each stands for."""
-TOGGLE = "toggle"
-"""The argument with which `.timer` is turned on where it was off, and off where it was on."""
-BACKSLASHES = {"\\q": ".quit", "\\?": ".help", "\\h": ".help", "\\d": ".schema", "\\d+": ".schema",
-               "\\dt": ".tables", "\\l": ".tables", "\\i": ".read", "\\o": ".output",
-               "\\x": f".mode {TOGGLE}", "\\timing": f".timer {TOGGLE}",
-               "\\s": ".history"}  # fmt: skip
-"""The commands of psql, and the dot command that each stands for."""
-_INTERJECTION = re.compile(r"\s*(?:[.\\][A-Za-z?].*|help|quit|exit)\s*", re.IGNORECASE)
+_INTERJECTION = re.compile(r"\s*(?:[.\\][A-Za-z?!].*|help|quit|exit)\s*", re.IGNORECASE)
 """A line that is a command even within a statement, where `.5` and `exit;` are none."""
+_SENT = re.compile(r"\\(g|gx|G)\s*$")
+"""The end of a statement in psql and MySQL: its error says how one ends here."""
 _NEXT = "next"
 """A word appended to a text, to see whether it begins a statement of its own."""
 
@@ -57,17 +49,17 @@ class Sql:
 
 def entries(text: str) -> Iterator[Command | Sql]:
     """The commands and statements in `text`, in order; the last may be incomplete."""
-    for _, entry in placed_entries(text):
+    for _, entry in placed_entries(text, typed=True):
         yield entry
 
 
-def placed_entries(text: str) -> Iterator[tuple[Place, Command | Sql]]:
-    """The same, each with the place at which it begins."""
+def placed_entries(text: str, *, typed: bool = False) -> Iterator[tuple[Place, Command | Sql]]:
+    """The entries of a file, or of what was typed, each with the place at which it begins."""
     position, line = 0, 1
     while position < len(text):
         begins = skip_ignored(text, position)
         line += text.count("\n", position, begins)
-        entry, after = _next_entry(text, position)
+        entry, after = _next_entry(text, position, typed=typed)
         place = Place(line, begins - text.rfind("\n", 0, begins))
         if isinstance(entry, Piece):
             yield place, Sql(entry.text)
@@ -79,7 +71,7 @@ def placed_entries(text: str) -> Iterator[tuple[Place, Command | Sql]]:
 
 def finished(text: str) -> bool:
     """Whether Enter runs `text`, rather than going on to the next line."""
-    return not _unfinished(text)
+    return not _unfinished(text) or _SENT.search(text) is not None
 
 
 def interjection(text: str) -> tuple[str, Command] | None:
@@ -88,12 +80,12 @@ def interjection(text: str) -> tuple[str, Command] | None:
     A command within a statement is obeyed at once, as in psql, and the statement goes on after it.
     """
     before, _, line = text.rpartition("\n")
-    command = _command(line) if _INTERJECTION.fullmatch(line) else None
+    command = command_of(line, typed=False) if _INTERJECTION.fullmatch(line) else None
     if command is None or finished(before):
         return None
     # In an open string or comment, a semicolon would not end the statement.
     *_, last = split(before + "\n;")
-    return (before, command) if last.complete else None
+    return (before, Command(*command)) if last.complete else None
 
 
 def open_text(text: str) -> str:
@@ -117,7 +109,7 @@ def _unfinished(text: str) -> str:
     """The text after the last complete entry; empty if only space and comments are there."""
     position = 0
     while position < len(text):
-        entry, after = _next_entry(text, position)
+        entry, after = _next_entry(text, position, typed=True)
         if entry is None or (isinstance(entry, Piece) and not entry.complete):
             break
         position = after
@@ -127,7 +119,7 @@ def _unfinished(text: str) -> str:
     return "" if closed else rest
 
 
-def _next_entry(text: str, position: int) -> tuple[Command | Piece | None, int]:
+def _next_entry(text: str, position: int, *, typed: bool) -> tuple[Command | Piece | None, int]:
     """The entry that begins at `position`, and where the text after it begins."""
     start = skip_ignored(text, position)
     at_start = position == 0 or text[position - 1] == "\n"
@@ -135,18 +127,7 @@ def _next_entry(text: str, position: int) -> tuple[Command | Piece | None, int]:
     if (newline or at_start) and not indent.strip():
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        command = _command(text[start:end])
+        command = command_of(text[start:end], typed=typed)
         if command is not None:
-            return command, end + 1
+            return Command(*command), end + 1
     return next_piece(text, position)
-
-
-def _command(line: str) -> Command | None:
-    """The command in a line; None if there is none."""
-    written = line.strip().rstrip("; ")
-    written = LINES.get(written.lower(), written)
-    if not written.startswith((".", "\\")):
-        return None
-    name, _, argument = written.partition(" ")
-    name, _, given = BACKSLASHES.get(name, name).partition(" ")
-    return Command(name, argument.strip() or given)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import UsageError, did_you_mean
+from dpdb.interfaces.console.habits import MODES
 from dpdb.policy.output_files import xdg_home
 from dpdb.records import dataclass
 
@@ -31,6 +32,7 @@ class Setting:
 
     def checked(self, value: object, source: str) -> str:
         """`value` if the setting can have it; TOML's true and false are `on` and `off`."""
+        value = MODES.get(str(value), value) if self.name == "mode" else value
         given = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         if given not in self.values:
             raise UsageError(
@@ -48,6 +50,7 @@ SETTINGS = {
         Setting("confirm", SWITCH, "ask before a query takes more than half of the ε left"),
         Setting("timer", SWITCH[::-1], "show how long an answer took"),
         Setting("color", SWITCH, "colours while you type; NO_COLOR turns them off, too"),
+        Setting("pager", SWITCH[::-1], "show answers longer than the window in $PAGER, or less"),
         Setting("editing", ("emacs", "vi"), "the keys to edit with"),
     )
 }

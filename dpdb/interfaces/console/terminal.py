@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -33,6 +34,19 @@ def tell_error(statement: str, error: DpdbError) -> None:
 def width() -> int:
     """The present width of the window, in columns."""
     return shutil.get_terminal_size().columns
+
+
+def height() -> int:
+    """The present height of the window, in lines."""
+    return shutil.get_terminal_size().lines
+
+
+def paged(text: str) -> None:
+    """Show a text in $PAGER, or less, which prints a text that fits the window."""
+    import pydoc  # noqa: PLC0415 (slow, and for this alone)
+
+    os.environ.setdefault("LESS", "FRX")
+    pydoc.pager(text)
 
 
 def is_too_wide(text: str) -> bool:

@@ -94,6 +94,7 @@ def ask_queries(ask: Ask, default: int) -> int:
 
 def ask_query(ask: Ask, policy: Policy, explained: Explained) -> str | None:
     """The SELECT that the replies make; None if it is not to be run."""
+    tell("A few questions build a query. Ctrl-C leaves them, and nothing is spent.")
     table = policy.tables[0]
     if len(policy.tables) > 1:
         names = {table.name: f"{len(table.columns)} columns" for table in policy.tables}

@@ -6,21 +6,25 @@ broken off, numpy cannot be imported again.
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError, reportable
+from dpdb.errors import DpdbError, UsageError, reportable
 from dpdb.interfaces.console.console import Console
 from dpdb.interfaces.console.entries import Sql
 from dpdb.interfaces.console.settings import ShellSettings
-from dpdb.interfaces.console.terminal import Ask, ProgressLine, tell, tell_error
+from dpdb.interfaces.console.terminal import Ask, ProgressLine, height, paged, tell, tell_error
 from dpdb.ledger.protocol import Balance
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
@@ -160,6 +164,23 @@ class Shell(Console):
         if self.settings.is_on("timer"):
             tell(f"{time.monotonic() - started:.2f} s")
         return True
+
+    def edited(self, text: str) -> str:
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+        with TemporaryDirectory(prefix="dpdb-") as folder:
+            path = Path(folder) / "statement.sql"
+            path.write_text(text, encoding="utf-8")
+            try:
+                subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603 (typed)
+            except (OSError, ValueError, subprocess.SubprocessError):
+                raise UsageError(f"{editor} failed", hint="EDITOR=nano dpdb FILE.csv") from None
+            return path.read_text(encoding="utf-8", errors="replace")
+
+    def show(self, text: str) -> None:
+        if self.room and self.settings.is_on("pager") and len(text.split("\n")) >= height():
+            paged(text)
+        else:
+            super().show(text)
 
     def asked(self) -> bool:
         from dpdb.interfaces.prompt.questions import ask_query  # noqa: PLC0415 (it is rarely used)

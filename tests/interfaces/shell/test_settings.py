@@ -26,7 +26,9 @@ def write(home: dict[str, str], text: str, name: str = "config.toml") -> Path:
 
 def test_defaults(home: dict[str, str]) -> None:
     settings = read_settings(None, home)
-    assert [settings[name] for name in SETTINGS] == ["table", "off", "on", "off", "on", "emacs"]
+    assert [settings[name] for name in SETTINGS] == [
+        "table", "off", "on", "off", "on", "off", "emacs",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", SETTINGS["mode"].values)

@@ -265,16 +265,47 @@ def test_help_on_a_command(make: Make, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(("line", "hint"), [
-    (".headers on", "answers always have a header"), (".budget", "SHOW BUDGET;"),
-    (".dump", "single rows are never shown"), (".timing on", ".timer on shows how long"),
-    ("\\e", "opens what is typed"), ("\\copy t to x", ".mode csv and .once FILE"),
     (".tabels", "did you mean .tables?"), ("\\foo", ".help lists them"),
 ])  # fmt: skip
-def test_commands_of_other_shells(
+def test_commands_that_are_not_there(
     make: Make, capsys: pytest.CaptureFixture[str], line: str, hint: str
 ) -> None:
     run_typed(make(), line)
     assert hint in capsys.readouterr().err
+
+
+def test_a_statement_is_edited_and_typed_again(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/age/income/ "$1"\n')
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    shell = make()
+    run_typed(shell, "SELECT COUNT(age)\nFROM t;")
+    assert run_typed(shell, "\\e") == "SELECT COUNT(income)\nFROM t;"
+    assert run_typed(shell, "SELECT SUM(age)\n\\e") == "SELECT SUM(income)"
+    assert left(shell)[1] == 3, "what is edited is not run until Enter"
+    monkeypatch.setenv("VISUAL", "false")
+    run_typed(shell, ".edit")
+    assert capsys.readouterr().err.endswith(
+        "error: false failed\nhint: EDITOR=nano dpdb FILE.csv\n"
+    )
+
+
+def test_long_answers_go_through_the_pager(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("dpdb.interfaces.prompt.shell.paged", paged.append)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("LINES", "6")
+    shell = make()
+    run_typed(
+        shell, ".pager on\nSELECT COUNT(*) FROM t;\nSELECT city, COUNT(*) FROM t GROUP BY city;"
+    )
+    assert [text.count("\n") for text in paged] == [6]
+    assert capsys.readouterr().out.startswith("   COUNT(*)")
 
 
 def test_a_file_that_reads_itself(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
