@@ -15,12 +15,14 @@ import pytest
 from dpdb.lab.studies.prepare import prepare
 from dpdb.policy.catalog import Table
 from dpdb.policy.frames import held_frame
+from tests.support.cell_files import write_cells
 from tests.support.postgres import Server
 from tests.support.typed_files import KINDS, write_typed
 
 POSTGRESQL = "postgresql"
 FRAMES = ("frame", "frame-object", "polars")
-ALL_KINDS = (*KINDS, POSTGRESQL, *FRAMES, "zip")
+CELLS = {"sqlite": ".db", "jsonl": ".jsonl", "xlsx": ".xlsx"}
+ALL_KINDS = (*KINDS, POSTGRESQL, *FRAMES, *CELLS, "zip")
 _NUMBERS = count()
 
 
@@ -55,6 +57,8 @@ def in_storage(
         return replace(table, server=server().insert(f"{table.name}{next(_NUMBERS)}", rows))
     if kind in FRAMES:
         return replace(table, frame=held_frame(frame_of(rows, kind)))
+    if kind in CELLS:
+        return replace(table, path=write_cells(folder / f"{table.name}{CELLS[kind]}", rows))
     if kind != "parquet":
         path = write_typed(folder, table.name, rows, kind)
     return replace(table, path=path)

@@ -37,6 +37,18 @@ class Sources:
                 from dpdb.engines.sources.arrow.typed_source import TypedSource
 
                 return TypedSource(table, DuckDBReader())
+            case Storage.SQLITE:
+                from dpdb.engines.sources.cell_source import CellSource, SqliteReader
+
+                return CellSource(table, SqliteReader())
+            case Storage.JSON:
+                from dpdb.engines.sources.cell_source import CellSource, JsonReader
+
+                return CellSource(table, JsonReader())
+            case Storage.EXCEL:
+                from dpdb.engines.sources.cell_source import CellSource, WorkbookReader
+
+                return CellSource(table, WorkbookReader())
             case Storage.FRAME:
                 from dpdb.engines.sources.frame_source import FrameSource
 

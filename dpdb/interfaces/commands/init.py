@@ -127,7 +127,9 @@ def _place(table: Table, output: Path | None) -> str:
     path = Path(table.path.name)
     if output is not None:
         path = Path(os.path.relpath(table.path, output.parent))
-    return f"path = {_string(path.as_posix())}"
+    lines = f"path = {_string(path.as_posix())}"
+    inner = table.storage.value.inner
+    return f"{lines}\n{inner} = {_string(table.stored_as)}" if table.stored_as else lines
 
 
 def _format_lines(draft: Draft) -> list[str]:

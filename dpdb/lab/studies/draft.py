@@ -25,6 +25,7 @@ from dpdb.policy.csv.csv_stream import encoding_of, open_csv
 from dpdb.policy.schemas.table_files import (
     found_columns,
     header_of,
+    places,
     remarks,
     server_place,
     undeclared_tables,
@@ -146,9 +147,25 @@ def drafts(source: str, form: CsvFormat) -> list[Draft]:
     if is_server_address(source):
         return [_typed_draft(found_columns(server_place(server_table(source))))]
     path = Path(source)
-    if file_kind(within_file(path)[0]) is Storage.CSV:
-        return [_csv_draft(path, form)]
-    return [_typed_draft(table) for table in undeclared_tables(path)]
+    match file_kind(within_file(path)[0]):
+        case Storage.CSV:
+            return [_csv_draft(path, form)]
+        case Storage.JSON:
+            [table] = places(path)
+            columns = tuple(Column(name, Kind.TEXT) for name in _keys(table))
+            return [_guessed_draft(replace(table, columns=columns))]
+        case Storage.EXCEL:
+            return [_guessed_draft(table) for table in undeclared_tables(path)]
+        case _:
+            return [_typed_draft(table) for table in undeclared_tables(path)]
+
+
+def _keys(table: Table) -> list[str]:
+    """The keys of the first rows, in the order in which they first come."""
+    from dpdb.engines.sources.cell_source import json_objects  # noqa: PLC0415
+
+    rows = islice(json_objects(table), SAMPLE_ROWS)
+    return [*dict.fromkeys(key for row in rows for key in row)]
 
 
 def _typed_draft(table: Table) -> Draft:
@@ -165,13 +182,18 @@ def _csv_draft(path: Path, form: CsvFormat) -> Draft:
     """The draft for a CSV file that is written as `form` says, where it says anything."""
     form, names, notes = _as_written(path, form)
     [table] = undeclared_tables(path, form, names)
+    separator = header_of(table).punctuation.separator
+    return _guessed_draft(table, (*notes, *remarks(table)), decimal=separator != COMMA.encode())
+
+
+def _guessed_draft(table: Table, notes: Sequence[str] = (), *, decimal: bool = False) -> Draft:
+    """The draft for a table with types that its first rows suggest, and maybe a decimal mark."""
     rows = list(islice(text_rows(table), SAMPLE_ROWS))
     columns = [[row[place] for row in rows] for place in range(len(table.columns))]
-    if header_of(table).punctuation.separator != COMMA.encode():
-        table = replace(table, csv=replace(form, decimal=suggested_decimal(columns)))
+    if decimal:
+        table = replace(table, csv=replace(table.csv, decimal=suggested_decimal(columns)))
     types = tuple(suggested_type(cells, table.csv.decimal) for cells in columns)
-    notes = [*notes, *remarks(table)]
-    units = []
+    notes, units = [*notes], []
     for column, suggested in zip(table.columns, types, strict=True):
         if suggested.unreadable:
             notes.append(

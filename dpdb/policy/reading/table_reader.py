@@ -32,11 +32,14 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 }
 """The keys of a table that say how its file is written."""
 
+_INNER = {"table": "a DuckDB or SQLite file", "sheet": "an Excel workbook"}
+"""The keys that name one of several tables in a file, and the files that they go with."""
+
 _OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
 """The keys that a public table does not have."""
 
 KEYS = (
-    *("path", "table", "source", "engine"),
+    *("path", "table", "sheet", "source", "engine"),
     *_OF_UNITS,
     *("public", "key", "at_most"),
     *_FORMAT,
@@ -96,7 +99,7 @@ class TableReader:
             self._key(section, columns, where),
             self._at_most(section, columns, where),
             unit.groups,
-            section.get("table"),
+            section.get("table", section.get("sheet")),
             self._engine(section, where),
             self._server(section, name, where),
             unit.held,
@@ -105,8 +108,9 @@ class TableReader:
 
     def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> tuple[Path, ...]:
         """The files of a table, and whether the other keys go with a file of its kind."""
-        if not isinstance(section.get("table", ""), str):
-            raise self.text.error("table is a string", (*where, "table"))
+        for key in _INNER:
+            if not isinstance(section.get(key, ""), str):
+                raise self.text.error(f"{key} is a string", (*where, key))
         written = section.get("path", f"{name}.csv")
         listed = written if isinstance(written, list) else [written]
         if not listed or not all(isinstance(each, str) and each for each in listed):
@@ -116,14 +120,15 @@ class TableReader:
         if also and (kind.value.inner or {file_kind(each) for each in also} != {kind}):
             raise self.text.error("files of one table are of one kind", (*where, "path"))
         if "source" in section:
-            for key in ("path", "table", *_FORMAT):
+            for key in ("path", *_INNER, *_FORMAT):
                 if key in section:
                     raise self.text.error(f"{key} goes with a file", (*where, key))
             return (path,)
-        if "table" in section and kind.value.inner != "table":
-            raise self.text.error("table goes with the path of a DuckDB file", (*where, "table"))
+        for key, label in _INNER.items():
+            if key in section and kind.value.inner != key:
+                raise self.text.error(f"{key} goes with the path of {label}", (*where, key))
         for key in _FORMAT:
-            if key in section and kind.typed:
+            if key in section and kind is not Storage.CSV:
                 raise self.text.error(f"a {kind.value.label} file has no {key}", (*where, key))
         return (path, *also)
 

@@ -31,7 +31,9 @@ from dpdb.policy.schemas.spark_cluster import (
     names_whole_units,
     require_spark,
 )
+from dpdb.policy.schemas.sqlite_files import sqlite_columns, sqlite_tables
 from dpdb.policy.schemas.stored_types import StoredColumn, column_positions, names_in_file
+from dpdb.policy.schemas.workbook import sheet_columns
 from dpdb.policy.storage import (
     ServerTable,
     Storage,
@@ -55,8 +57,8 @@ class Schema:
     """The table with its columns, given where it is."""
     check: Callable[[Table], None]
     """Raises DataFileError where a table is missing, or lacks columns that are declared."""
-    names: Callable[[Path], Sequence[str]] = lambda path: ()
-    """The names of the tables of a file that can have several."""
+    names: Callable[[Path], Sequence[str]] | None = None
+    """The names of all tables of a file; None where it is one table if none is named."""
 
 
 def schema_of(storage: Storage) -> Schema:
@@ -68,6 +70,12 @@ def schema_of(storage: Storage) -> Schema:
             return Schema(_typed(_columns_in_parquet), _check_parquet)
         case Storage.DUCKDB:
             return _of_types(_columns_in_duckdb, _tables_in_duckdb)
+        case Storage.SQLITE:
+            return _of_types(sqlite_columns, sqlite_tables)
+        case Storage.JSON:
+            return Schema(_json_table, _check_json)
+        case Storage.EXCEL:
+            return _of_types(sheet_columns)
         case Storage.POSTGRESQL:
             return _of_types(columns_on_server)
         case Storage.FRAME:
@@ -109,12 +117,13 @@ def places(
     """The tables of a file, or the one of a file and others, without their columns."""
     path, inner = within_file(path)
     kind = file_kind(path)
-    if kind.value.inner:
-        if also:
-            raise DataFileError(
-                f"a {kind.value.label} file is a table by itself, not one of several"
-            )
-        within = [inner] if inner else schema_of(kind).names(path)
+    if kind.value.inner and also:
+        raise DataFileError(f"a {kind.value.label} file is not one of several of a table")
+    of_file = schema_of(kind).names
+    if inner:
+        return (Table(inner, path, (), stored_as=inner),)
+    if of_file is not None:
+        within = of_file(path)
         if not within:
             raise DataFileError(f"{path} has no tables", hint="views of it are not read")
         return tuple(Table(name, path, ()) for name in within)
@@ -142,7 +151,7 @@ def _typed(columns: Callable[[Table], tuple[StoredColumn, ...]]) -> Callable[[Ta
 
 def _of_types(
     columns: Callable[[Table], tuple[StoredColumn, ...]],
-    names: Callable[[Path], Sequence[str]] = lambda path: (),
+    names: Callable[[Path], Sequence[str]] | None = None,
 ) -> Schema:
     """The schema of a storage that says of what types the columns of a table are."""
 
@@ -172,6 +181,20 @@ def _tables_in_duckdb(path: Path) -> list[str]:
 def _columns_in_duckdb(table: Table) -> tuple[StoredColumn, ...]:
     with open_duckdb(table.path) as connection:
         return duckdb_columns(connection, table)
+
+
+def _json_table(table: Table) -> Table:
+    """The table, if its columns are known: the keys of a row are that row's alone."""
+    if table.columns:
+        return table
+    raise DataFileError(
+        f"{table.place} has no header, so a policy names its columns",
+        hint=f"dpdb init {table.place} drafts one",
+    )
+
+
+def _check_json(table: Table) -> None:
+    assert table.files
 
 
 def _csv_table(table: Table) -> Table:
