@@ -103,7 +103,7 @@ def test_a_session_that_its_own_thread_enters_again_refuses(
     refused: list[DpdbError] = []
 
     def ask_again(_: float) -> None:
-        for ask in (session.execute, session.price):
+        for ask in (session.execute, session.explain):
             with pytest.raises(DpdbError, match="its own thread") as caught:
                 ask("SELECT COUNT(*) FROM people")
             refused.append(caught.value)
@@ -117,12 +117,13 @@ def test_a_session_that_its_own_thread_enters_again_refuses(
 @pytest.mark.parametrize("text", [None, 1, b"SELECT 1"])
 def test_a_statement_is_a_text(text: object) -> None:
     session = Session(policy_for(PEOPLE))
-    for ask in (session.execute, session.price, session.quote, lambda it: session.plan([it])):
+    for ask in (session.execute, session.explain, session.quote):
         with pytest.raises(UsageError) as caught:
             ask(text)  # type: ignore[arg-type]
         assert caught.value.hint is None
-    with pytest.raises(UsageError):
-        session.plan("SELECT 1")
+    for statements in ([text], "SELECT 1"):
+        with pytest.raises(UsageError, match="a list of texts"):
+            session.plan(statements)  # type: ignore[arg-type]
 
 
 def test_teaching_mode_is_not_entered_later() -> None:

@@ -65,21 +65,28 @@ class _Planned:
 class _Memory:
     """The statements and the plans so far."""
 
-    statements: dict[str, list[tuple[Policy, Statement | DpdbError]]] = field(default_factory=dict)
+    statements: dict[tuple[str, int | None], list[tuple[Policy, Statement | DpdbError]]] = field(
+        default_factory=dict
+    )
     plans: dict[int, list[_Planned]] = field(default_factory=dict)
     """By the identity of a query's outputs, which the same statement shares with itself."""
 
     def statement(
-        self, text: str, policy: Policy, facts: Facts = NO_FACTS, values: Values = ()
+        self,
+        text: str,
+        policy: Policy,
+        facts: Facts = NO_FACTS,
+        values: Values = (),
+        today: int | None = None,
     ) -> Statement:
         """What the text means for a policy of these tables: no other part of it has a say."""
         if values:
-            return statement(text, policy, facts, values)
-        known = self.statements.setdefault(text, [])
+            return statement(text, policy, facts, values, today)
+        known = self.statements.setdefault((text, today), [])
         for other, read in known:
             if other.tables == policy.tables:
                 return _given(read)
-        known.append((policy, _made(lambda: statement(text, policy, facts))))
+        known.append((policy, _made(lambda: statement(text, policy, facts, (), today))))
         return _given(known[-1][1])
 
     def plan(

@@ -107,7 +107,7 @@ def policy_text(tags: frozenset[str], **given: object) -> str:
         "name": "", "epsilon": 9000, "delta": "0.1", "queries": 30, "limits": "",
         "composition": next((tag for tag in WORLDS[2] if tag in tags), "pure"),
         "neighbors": "replace" if "replace" in tags else "add-remove",
-        "person": 'unit = "person"' if units else "",
+        "person": 'unit_name = "person"' if units else "",
         "unit": f'unit = "u"\nrows_per_unit = {CAP}' if units else "",
         "own": 'unit = "u"' if units else "public = true",
     }  # fmt: skip

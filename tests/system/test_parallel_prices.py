@@ -105,7 +105,7 @@ def test_each_statement_counts_as_a_query() -> None:
     here = session(ADD_REMOVE, Budget(Fraction(1), Fraction(0), 3))
     assert prices(here, *counting(*EACH)) == [1, 0, 0]
     assert here.balance.epsilon_left > 0
-    with pytest.raises(BudgetExceeded, match="limit of 3 queries"):
+    with pytest.raises(BudgetExceeded, match="all 3 queries are used"):
         here.execute("SELECT COUNT(*) FROM t WHERE s IS NULL")
 
 

@@ -289,7 +289,7 @@ def test_a_first_step_that_is_not_covered_is_refused() -> None:
         session.execute(asking("relative_error = 0.1, epsilon = 0.5"))
     assert session.balance == before
     session.execute(asking("epsilon = 0.0001", "COUNT(*) FROM t WHERE x > 1"))
-    with pytest.raises(BudgetExceeded, match="limit of 2 queries"):
+    with pytest.raises(BudgetExceeded, match="all 2 queries are used"):
         session.execute(asking("relative_error = 0.1, epsilon = 0.0001"))
 
 
