@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sqlglot.tokenizer_core import TokenType
 
 from dpdb.errors import DpdbError, TooLarge, TypeMismatch, UnknownName, Unsupported
+from dpdb.plan.batch import unlabelled
+from dpdb.plan.identity import identity
 from dpdb.policy.catalog import Policy
 from dpdb.sql.selects.statements import Select, statement
 from dpdb.sql.text.parameters import values_of
+from dpdb.sql.text.tokens import read_tokens
+from tests.sql.test_corpora import ACCEPTED
 
 WHERE = "SELECT COUNT(*) FROM people WHERE "
 DAY = datetime.date(2001, 2, 3)
@@ -281,3 +286,30 @@ def test_whole_constants_are_the_same_with_decimals(policy: Policy, pair: tuple[
     one, other = (bound(policy, WHERE + condition).query for condition in pair)
     assert one == other
     assert repr(one) == repr(other)
+
+
+def test_each_constant_of_the_corpus_can_be_a_value_or_is_refused(policy: Policy) -> None:
+    """Never is a value another question than the constant that it stands for."""
+    same = refused = 0
+    for text in ACCEPTED:
+        written = statement(text, policy)
+        for token in read_tokens(text) if isinstance(written, Select) else ():
+            if token.token_type not in (TokenType.STRING, TokenType.NUMBER):
+                continue
+            is_text = token.token_type is TokenType.STRING
+            value = token.text if is_text else Decimal(token.text)
+            if not is_text and token.text.isdigit():
+                value = int(token.text)
+            asked = f"{text[: token.start]}?{text[token.end + 1 :]}"
+            try:
+                given = bound(policy, asked, [value])
+            except DpdbError:
+                refused += 1
+            else:
+                assert isinstance(written, Select)
+                assert identity(unlabelled(given.query)) == identity(unlabelled(written.query)), (
+                    asked
+                )
+                same += 1
+    # Not in OPTIONS, after DATE, and in the places of ORDER BY and GROUP BY.
+    assert same > 4 * refused
