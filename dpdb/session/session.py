@@ -39,7 +39,7 @@ from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
 from dpdb.sql.selects.statements import Assign, Select, Statement, statement
 from dpdb.sql.syntax.options import with_share
 from dpdb.sql.syntax.trees import utc_day
-from dpdb.sql.text.parameters import Parameters, Values, pairs_of, values_of
+from dpdb.sql.text.parameters import Parameters, Values, members_of, values_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -177,7 +177,7 @@ class Session:
         """
 
         def answer(text: str) -> Answer:
-            return self._execute(text, self._read(text, parameters, epsilon, delta))
+            return self._execute(text, self._read(text, parameters, epsilon=epsilon, delta=delta))
 
         return self._gate.answer(text, traceback_shown()(answer) if self.teach else answer)
 
@@ -197,7 +197,7 @@ class Session:
         """
 
         def answer(text: str) -> Answer:
-            select = self._read(text, parameters, epsilon, delta)
+            select = self._read(text, parameters, epsilon=epsilon, delta=delta)
             if not isinstance(select, Select):
                 raise Unsupported("only a SELECT has a price")
             return self._execute(text, replace(select, explain=True))
@@ -213,26 +213,27 @@ class Session:
         """
         return self._gate.answer(text, self._quote)
 
-    def plan(self, statements: Sequence[str | tuple[str, Parameters]]) -> Answer:
+    def plan(self, statements: Sequence[str | tuple[object, ...]]) -> Answer:
         """Plan statements together that are to be answered next, so that they share what they draw.
 
-        One with parameters is a pair of its text and these. Nothing is spent yet. Raises DpdbError
-        where one would be refused, and then plans nothing.
+        A statement with values is `(text, [30])`, and one with options `(text, [], {"epsilon":
+        0.1})`. Nothing is spent yet. Raises DpdbError where one would be refused, and then plans
+        nothing.
         """
         from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
             self._batches = self._batches or Batches(self._known(), self._ledger, self._memory)
-            asked = asked_in(pairs, self._read, self.settings, self.balance, teach=self.teach)
+            asked = asked_in(members, self._read, self.settings, self.balance, teach=self.teach)
             rows, notes = self._batches.plan(asked, self._rows)
             answer = shown("", PLAN_COLUMNS, rows, self.balance)
             return replace(answer, note_detail=Detail.of(notes))
 
-        pairs = pairs_of(statements)
+        members = members_of(statements)
         return self._gate.answer("", planned)
 
     def _read(
-        self, text: str, parameters: Parameters, epsilon: Loss = None, delta: Loss = None
+        self, text: str, parameters: Parameters, *, epsilon: Loss = None, delta: Loss = None
     ) -> Statement:
         """The statement with the values of its parameters, and with these options."""
         read = self._statement(text, values_of(parameters))

@@ -142,8 +142,33 @@ def test_statements_are_planned_together_with_values(db: Session) -> None:
     assert db.execute(texts[1], {"g": "y"}).cost.epsilon > 0
 
 
+def test_statements_are_planned_together_with_their_epsilon(db: Session) -> None:
+    text = "SELECT SUM(a) FROM t WHERE g = ?"
+    average, own = "SELECT AVG(a) FROM t WHERE g = 'x'", {"epsilon": 0.2}
+    db.plan([(text, ["x"], own), (average, None, own)])
+    assert db.explain(text, ["x"]).cost.queries == 1
+    assert db.explain(text, ["x"], epsilon=0.2).cost.queries == 2
+    assert db.execute(text, ["x"], epsilon="0.2").cost.queries == 2
+    assert db.execute(average, **own).cost.epsilon == 0
+    with pytest.raises(dpdb.InvalidOption, match="between") as caught:
+        db.plan([(text, ["y"], {"epsilon": 0})])
+    assert caught.value.statement == text
+
+
 @pytest.mark.parametrize(
-    "statements", ["SELECT 1", [("SELECT 1",)], [3], 3, None, [(3, [3])], [("a", [1], 2)], {"a"}]
+    "statements",
+    [
+        "SELECT 1",
+        [3],
+        3,
+        None,
+        [(3, [3])],
+        [("a", [1], 2)],
+        {"a"},
+        [()],
+        [("a", [1], {"seed": 2})],
+        [("a", [1], {}, 3)],
+    ],
 )
 def test_what_cannot_be_planned_is_a_usage_error(db: Session, statements: Any) -> None:
     with pytest.raises(dpdb.UsageError, match="planned together") as caught:

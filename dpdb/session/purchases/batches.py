@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpdb.session.free_statements import Settings
     from dpdb.session.purchases.shared_levels import Shared
     from dpdb.sql.selects.statements import Statement
-    from dpdb.sql.text.parameters import Parameters
+    from dpdb.sql.text.parameters import Member
 
 
 PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "±")
@@ -63,8 +63,8 @@ class Asked:
 
 
 def asked_in(
-    statements: Sequence[tuple[str, Parameters]],
-    read: Callable[[str, Parameters], Statement],
+    members: Sequence[Member],
+    read: Callable[..., Statement],
     settings: Settings,
     balance: Balance,
     *,
@@ -75,9 +75,9 @@ def asked_in(
     What SET sets among them holds for those after it. Raises DpdbError, which names the statement.
     """
     asked = []
-    for text, parameters in statements:
+    for text, parameters, options in members:
         try:
-            match read(text, parameters):
+            match read(text, parameters, **options):
                 case Assign() as assign:
                     settings = settings.changed(assign, teach=teach)
                 case Select(query=query, explain=False) if not (

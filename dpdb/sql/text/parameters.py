@@ -9,12 +9,14 @@ import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from dpdb.errors import TooLarge, TypeMismatch, UsageError
 from dpdb.policy.catalog import Kind
+from dpdb.policy.numbers import Number
 from dpdb.records import dataclass
 from dpdb.sql.syntax.literals import MAX_DIGITS
 
@@ -93,18 +95,26 @@ def values_of(parameters: Parameters) -> Values:
     return tuple((str(number), _given(each)) for number, each in enumerate(parameters, 1))
 
 
-def pairs_of(
-    statements: Sequence[str | tuple[str, Parameters]],
-) -> list[tuple[str, Parameters]]:
-    """Each statement of a list with its parameters; raises UsageError."""
-    if isinstance(statements, list | tuple):
-        pairs = [each if isinstance(each, tuple) else (each, None) for each in statements]
-        if all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
-            return pairs
-    raise UsageError(
-        "statements that are planned together are a list of texts",
-        hint="one with parameters is a pair: (text, [30])",
-    )
+Member = tuple[str, Parameters, Mapping[str, Number]]
+"""A statement of a plan: its text, its values, and `epsilon` or `delta`."""
+
+
+def members_of(statements: Sequence[str | tuple[object, ...]]) -> list[Member]:
+    """The statements of a plan, each with its values and options; raises UsageError."""
+    members: list[Member] = []
+    for each in statements if isinstance(statements, list | tuple) else [None]:
+        match (each,) if isinstance(each, str) else each:
+            case (str(text), *rest) if len(rest) <= 2:
+                parameters: Any = rest[0] if rest else None
+                options: Any = rest[1] if rest[1:] else {}
+                if isinstance(options, Mapping) and options.keys() <= {"epsilon", "delta"}:
+                    members.append((text, parameters, options))
+                    continue
+        raise UsageError(
+            "statements that are planned together are a list of texts",
+            hint='one with values is (text, [30]), and (text, [30], {"epsilon": 0.1}) spends 0.1',
+        )
+    return members
 
 
 def _given(value: object) -> Given:
