@@ -128,7 +128,7 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
         case Function.COUNT:
             return numbers(np.rint(read(moments.count, draws)))
         case Function.SUM:
-            return numbers(scaled(np.rint(read(moments.sum, draws)), grid_step(estimate)))
+            return numbers(scaled(np.rint(read(moments.sum, draws)), estimate.moments.step))
         case Function.APPROX_BOUNDS:
             bounds = suggested(estimate, plan, draws)
             return constant(None if bounds is None else as_text(bounds), Kind.TEXT)
@@ -162,12 +162,6 @@ def step_of(release: Release) -> Fraction:
     return statistic.grid.step if isinstance(statistic, Ranks) else Fraction(1)
 
 
-def grid_step(estimate: Estimate) -> Fraction:
-    """The size of one step of the grid of an aggregate's moments, in the column's unit."""
-    assert estimate.moments.grid is not None
-    return estimate.moments.grid.step
-
-
 def scaled(units: Array, step: Fraction) -> Array:
     """Grid steps times the step's size: whole numbers stay whole, decimals are as written."""
     return np.asarray(units * float(step.numerator) / float(step.denominator))
@@ -189,7 +183,7 @@ def _clamped(values: Array, estimate: Estimate) -> Array:
 
 def average(total: Array, number: Array, estimate: Estimate) -> Array:
     """A mean: the centre of the bounds plus the noisy mean distance from it."""
-    mean = (total / number + estimate.moments.centre) * float(grid_step(estimate))
+    mean = (total / number + estimate.moments.centre) * float(estimate.moments.step)
     return _clamped(mean, estimate)
 
 
@@ -208,7 +202,7 @@ def _variance(estimate: Estimate, draws: Draws) -> Array:
 
 def deviation(variance: Array, estimate: Estimate) -> Array:
     """A variance or a standard deviation in the column's unit, from a variance in squared steps."""
-    result = variance * float(grid_step(estimate)) ** 2
+    result = variance * float(estimate.moments.step) ** 2
     if estimate.aggregate.function in DEVIATIONS:
         result = np.sqrt(result)
     return _clamped(result, estimate)

@@ -51,7 +51,7 @@ LARGEST_RATE = 2**61
 
 @dataclass(frozen=True)
 class Step:
-    """How a level of the scale `wanted` is drawn from its neighbours on the series."""
+    """The draw of a level of the scale `wanted` from its neighbours on the series."""
 
     wanted: Fraction
     coarser: Fraction | None
@@ -76,7 +76,7 @@ class Step:
         return Fraction(math.lcm(*(scale.numerator for scale in scales if scale is not None)))
 
     def rate(self, scale: Fraction | None) -> int:
-        """Which part of the unit a scale is."""
+        """The number of times that a scale is in the unit."""
         assert scale is not None
         return int(self.unit / scale)
 

@@ -18,7 +18,7 @@ from dpdb.records import dataclass
 
 @dataclass(frozen=True)
 class Contribution:
-    """How the rows of one privacy unit can enter a statistic."""
+    """The ways in which the rows of one privacy unit can enter a statistic."""
 
     neighbors: Neighbors
     optional: bool

@@ -382,7 +382,7 @@ class Session:
     def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
         planned = self._as_planned(query)
         if planned is not None:
-            plan, drawn = planned.plan_of(query), planned.joint.plan
+            plan, drawn = planned.plan_of(query), planned.joint.bill.plan
             price, notes, repeat = planned.price(self._ledger), planned.notes, planned.answered
             at_once = planned.joint.result is not None
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpdb.answers.estimates import grid_step, points, scalar, step_of, vector
+from dpdb.answers.estimates import points, scalar, step_of, vector
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.vectors.vector import AnyVector, TextVector, Vector
@@ -141,7 +141,7 @@ def test_estimates_are_doubles_however_the_parts_were_held(dtype: npt.DTypeLike)
 
 def test_steps_are_those_of_the_grid() -> None:
     plan = planned("SUM(pay), MEDIAN(pay), MODE(city)")
-    assert grid_step(plan.estimates[0]) == Fraction(1, 100)
+    assert plan.estimates[0].moments.step == Fraction(1, 100)
     assert [step_of(each) for each in plan.releases[1:]] == [Fraction(1, 100), 1]
 
 

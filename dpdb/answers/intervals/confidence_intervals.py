@@ -13,7 +13,6 @@ from dpdb.answers.estimates import (
     Draws,
     Noisy,
     average,
-    grid_step,
     noisy_values,
     point,
     points,
@@ -152,7 +151,7 @@ def _of_sums(
             return _around(moments.count, plan, draws, confidence)
         case Function.SUM:
             ends = _around(moments.sum, plan, draws, confidence)
-            low, high = (scaled(end, grid_step(estimate)) for end in ends)
+            low, high = (scaled(end, estimate.moments.step) for end in ends)
             return low, high
         case Function.AVG if estimate.rows is not None:
             rows = np.array([max(float(estimate.rows), 1.0)])

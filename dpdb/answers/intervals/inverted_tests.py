@@ -22,7 +22,7 @@ from types import ModuleType
 
 import numpy as np
 
-from dpdb.answers.estimates import Draws, at_least_one, deviation, grid_step, read
+from dpdb.answers.estimates import Draws, at_least_one, deviation, read
 from dpdb.answers.intervals import single_numbers
 from dpdb.answers.intervals.noise_tails import TINY, Real, SumOfNoises
 from dpdb.plan.logical.query import SAMPLED
@@ -209,7 +209,7 @@ def mean_interval(
     """The interval of an average, in the column's unit."""
     moments = estimate.moments
     low, high = _means(NoisyMoments(estimate, plan, draws), confidence)
-    step = float(grid_step(estimate))
+    step = float(estimate.moments.step)
     return (low + moments.centre) * step, (high + moments.centre) * step
 
 

@@ -10,7 +10,6 @@ from itertools import count
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions.expressions import Slot, interval_ends, slots
 from dpdb.plan.logical.query import Function, Output
-from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, JointRanks, Part
 from dpdb.records import dataclass
@@ -106,13 +105,8 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     if combination is None or not estimate.releases:
         return None
     confidence = at_once(CONFIDENCE, planned.competing_rows)
-    return margin_of(combination, planned, confidence) * float(_unit(estimate))
-
-
-def _unit(estimate: Estimate) -> Fraction:
-    """The size of one step of a COUNT or SUM, in the analyst's units."""
-    grid = estimate.moments.grid if estimate.aggregate.function is Function.SUM else None
-    return Fraction(1) if grid is None else grid.step
+    unit = estimate.moments.step if estimate.aggregate.function is Function.SUM else 1
+    return margin_of(combination, planned, confidence) * float(unit)
 
 
 EXACT = "exact"

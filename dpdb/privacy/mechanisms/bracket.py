@@ -70,7 +70,7 @@ class Bracket:
     reach: int
     """The range of the grid, in steps."""
     selections: int = 1
-    """How many selections a neighbour can change."""
+    """The number of selections that a neighbour can change."""
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -89,7 +89,7 @@ class Bracket:
 
     @property
     def rank_reach(self) -> int:
-        """How many ranks to either side of q·n decide the weights.
+        """The number of ranks on either side of q·n that decide the weights.
 
         The slack of an interval that reaches beyond them is farther than FARTHEST/η from the
         target, or is decided by its other end. One rank is for τ, which is within 1 of q·n, and

@@ -35,7 +35,7 @@ class Exponential:
     one_sided: bool = False
     """Whether the span is Δ rather than 2Δ."""
     selections: int = 1
-    """How many selections a neighbour can change: as many as groups that it has other rows in."""
+    """The number of selections that a neighbour can change: of groups that it has other rows in."""
 
     @property
     def span(self) -> Fraction:
@@ -70,7 +70,7 @@ class Exponential:
 
     @property
     def reach(self) -> int:
-        """How many ranks to either side of the target have weights of their own.
+        """The number of ranks on either side of the target that have weights of their own.
 
         All values farther away have the same, smallest weight.
         """

@@ -44,7 +44,7 @@ class Node:
     """A selection, and those that the lower and the upper half of its rows are left to."""
 
     place: int
-    """Which of the fractions it is, from the least."""
+    """The index of its fraction, from the least."""
     fraction: Fraction
     """The part of the node's own rows that are to be below."""
     lower: Node | None

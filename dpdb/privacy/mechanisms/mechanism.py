@@ -52,14 +52,16 @@ def counts_rungs(mechanism: Mechanism) -> bool:
 
 
 def rank_reach(mechanism: Mechanism) -> int | None:
-    """How many ranks to either side of its target it reads; None if it may read all values."""
+    """The number of ranks on either side of its target that it reads; None if it reads all."""
     match mechanism:
         case Exponential():
             return mechanism.reach
         case Bracket():
             return mechanism.rank_reach
-        case _:
+        case Halves() | Walk() | Smooth() | Threshold() | Laplace() | Gaussian() | Staircase():
             return None
+        case other:
+            assert_never(other)
 
 
 _EACH = 200

@@ -1,4 +1,4 @@
-"""Which keys that are found in the data are shown: those with enough units ([DVGM22]).
+"""Partition selection: keys found in the data are shown if enough units have them ([DVGM22]).
 
 The number n of units that have a key gets noise X, and the key is shown where n + X > k, with n + X
 as its number of units. X is discrete Laplace noise of scale 1/ε, cut to |X| <= k:
@@ -87,7 +87,7 @@ class Threshold:
 
     @property
     def sensitivity(self) -> int:
-        """How far one unit can move the numbers of all keys, added up."""
+        """The most that one unit can move the numbers of all keys, added up."""
         return self.groups
 
     @property

@@ -44,10 +44,10 @@ class SortedValues(Protocol):
     """Whole numbers in ascending order: an array, or what an engine keeps in place of one."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of values."""
 
     def __getitem__(self, ranks: Any, /) -> Any:  # noqa: ANN401 (as of an array)
         """The values of some ranks, or the value of one."""
 
     def searchsorted(self, v: npt.NDArray[Any] | int, /, side: Any = ...) -> Any:  # noqa: ANN401
-        """How many are less than each number; with the side `right`, also those equal to it."""
+        """The number of values less than each number; with the side `right`, or equal to it."""

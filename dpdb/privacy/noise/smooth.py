@@ -128,7 +128,7 @@ def smooth_sensitivity(
 
 
 def _reach(values: SortedValues, grid: tuple[int, int], m: int, rate: float, r: int) -> int:
-    """How many steps of r rows, to either side, a window that decides the maximum can reach.
+    """The steps of r rows, to either side, that a window that decides the maximum can reach.
 
     Windows of 1, 2, 4, … steps to one side, and to both sides, give a lower bound of the
     sensitivity. A window of j steps is too wide if e^(-βj)·(high - low) is below this bound.

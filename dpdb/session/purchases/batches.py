@@ -32,13 +32,13 @@ from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.purchases import OpenExecutor, Purchase
 from dpdb.session.purchases.query_plans import plans_of, usual_share
+from dpdb.session.purchases.shared_levels import Shared
 from dpdb.sql.selects.statements import Assign, Select
 
 if TYPE_CHECKING:
-    from dpdb.ledger.protocol import Balance, Ledger, Receipt
+    from dpdb.ledger.protocol import Balance, Ledger
     from dpdb.plan.physical.lowering import RowCount
     from dpdb.session.free_statements import Settings
-    from dpdb.session.purchases.shared_levels import Shared
     from dpdb.sql.selects.statements import Statement
     from dpdb.sql.text.parameters import Member
 
@@ -94,21 +94,16 @@ def asked_in(
 
 @dataclass(repr=False)
 class _Joint:
-    """The plan of statements that are drawn together, and what was drawn."""
+    """The bill of statements that are drawn together, and what was drawn."""
 
-    plan: Plan
-    statements: int
+    bill: Shared
     result: NoisyResult | None = None
 
     def price(self, ledger: Ledger) -> Price:
         """The price of all of them, which the first that is answered pays."""
         if self.result is not None:
             return FREE
-        return ledger.price(self.plan.composed_loss, self.plan.region, self.statements)
-
-    def charge(self, ledger: Ledger) -> Receipt:
-        """Take that price; raises BudgetExceeded."""
-        return ledger.charge(self.plan.composed_loss, self.plan.region, self.statements)
+        return self.bill.price(ledger)
 
 
 @dataclass(repr=False)
@@ -133,7 +128,9 @@ class PlannedPart:
     def notes(self) -> tuple[str, ...]:
         """The note on who pays, or has paid, for the part."""
         if self.joint.result is None:
-            return (f"paid at once for {self.joint.statements} statements that are drawn together",)
+            return (
+                f"paid at once for {self.joint.bill.statements} statements that are drawn together",
+            )
         return () if self.answered else ("paid for with a statement before it, as planned",)
 
     def purchase(
@@ -145,10 +142,10 @@ class PlannedPart:
         """
         joint, price, notes = self.joint, FREE, self.notes
         if joint.result is None:
-            check(joint.plan)
-            receipt = joint.charge(ledger)
+            check(joint.bill.plan)
+            receipt = joint.bill.charge(ledger)
             with paid_for():
-                joint.result = open_executor().execute(joint.plan, receipt)
+                joint.result = open_executor().execute(joint.bill.plan, receipt)
             price = receipt.price
         self.answered = True
         draws = joint.result.noisy.draws
@@ -187,7 +184,7 @@ class _Rehearsal:
         if all(part.joint is not each for each in self.charged):
             self.charged.append(part.joint)
             members = [name for name, each in self.parts.items() if each.joint is part.joint]
-            share = self._charged(part.joint) / len(members)
+            share = self._charged(part.joint.bill) / len(members)
             self.shares |= dict.fromkeys(members, share)
         return self.shares.pop(asked.name, FREE)
 
@@ -208,10 +205,10 @@ class _Rehearsal:
             asked.query.options
         )
 
-    def _charged(self, bill: Shared | _Joint) -> Price:
+    def _charged(self, bill: Shared) -> Price:
         price = bill.price(self.ledger)
         try:
-            if isinstance(bill, _Joint) or self.ledger.balance.own is None:
+            if self.ledger.balance.own is None:
                 bill.charge(self.ledger)
             else:
                 bill.rehearse(self.ledger)
@@ -282,7 +279,7 @@ class Batches:
         """The queries that are drawn together, with the joint plan."""
         share = statements.joint_share
         (plan,) = plans_of(statements.query, self.policy, share, rows)
-        joint = _Joint(plan, len(statements.members))
+        joint = _Joint(Shared(plan, statements=len(statements.members)))
         return {
             member: PlannedPart(joint, *statements.part(plan, member, self.policy, rows))
             for member in statements.members

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
@@ -23,7 +23,7 @@ from dpdb.errors import InternalError, paid_for
 from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
@@ -37,7 +37,7 @@ from dpdb.privacy.noise import exponential, halves, smooth, staircase, threshold
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.exact_values import disclosures
-from dpdb.session.purchases.shared_levels import Series, Shared
+from dpdb.session.purchases.shared_levels import Series, Shared, loss_of_step
 from dpdb.vectors.vector import plain_values
 
 if TYPE_CHECKING:
@@ -256,8 +256,7 @@ class GradualExecutor:
     def _new_loss(self, plan: Plan) -> ComposedLoss:
         """The loss of a plan beyond what was told before."""
         for step in self.told:
-            told = self.plans[step].loss.epsilon
-            return replace(NO_LOSS, epsilon=plan.loss.epsilon - told)
+            return loss_of_step(plan, self.plans[step].loss.epsilon)
         return plan.composed_loss
 
     @cached_property

@@ -26,11 +26,11 @@ from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Joined
 from dpdb.plan.unit_work import PIECE
-from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
+from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.records import dataclass
 from dpdb.session.purchases.executor import Executor, GradualExecutor, NoisyResult
 from dpdb.session.purchases.query_plans import is_accurate
-from dpdb.session.purchases.shared_levels import Shared
+from dpdb.session.purchases.shared_levels import Shared, loss_of_step
 
 if TYPE_CHECKING:
     from dpdb.ledger.protocol import Ledger
@@ -191,7 +191,7 @@ def _loss_of_step(plans: Sequence[Plan], step: int) -> ComposedLoss:
     """
     if not step:
         return replace(plans[-1].composed_loss, epsilon=plans[0].loss.epsilon)
-    return replace(NO_LOSS, epsilon=plans[step].loss.epsilon - plans[step - 1].loss.epsilon)
+    return loss_of_step(plans[step], plans[step - 1].loss.epsilon)
 
 
 def bought(

@@ -66,12 +66,14 @@ class Shared:
     """Whether the loss is taken to be on all rows, wherever it is."""
     told: Fraction = Fraction(0)
     """The ε of a coarser view of the same noise that the asker was told, and that it refines."""
+    statements: int = 1
+    """The number of statements that the plan answers, each of which is a query."""
 
     @property
     def loss(self) -> ComposedLoss:
         """The loss that the plan adds to what all analysts together were told."""
         if self.told:
-            return replace(NO_LOSS, epsilon=self.plan.loss.epsilon - self.told)
+            return loss_of_step(self.plan, self.told)
         told = {index: series.epsilon for index, (series, _) in self.steps.items()}
         return further_loss(self.plan, told)
 
@@ -101,7 +103,8 @@ class Shared:
     @property
     def queries(self) -> int:
         """The number of queries that the plan counts for: none where all of it was told before."""
-        return int(not self.told and (not self._was_told or self.loss != NO_LOSS))
+        is_new = not self.told and (not self._was_told or self.loss != NO_LOSS)
+        return self.statements if is_new else 0
 
     @property
     def _was_told(self) -> bool:
@@ -245,6 +248,14 @@ def levelled(release: Release) -> Additive | None:
     if isinstance(noise, Additive) and noise.has_levels and release.terms == 1:
         return noise
     return None
+
+
+def loss_of_step(plan: Plan, before: Fraction) -> ComposedLoss:
+    """The loss that a plan adds to a coarser view of the same noise, told up to the ε `before`.
+
+    Only the sum of ε counts: other theorems were told of the last step with the first.
+    """
+    return replace(NO_LOSS, epsilon=plan.loss.epsilon - before)
 
 
 def further_loss(plan: Plan, told: Mapping[int, Fraction]) -> ComposedLoss:
