@@ -7,21 +7,20 @@ from dataclasses import field
 
 import numpy as np
 
+from dpdb.engines.loop import Threads, run
 from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
-from dpdb.engines.relations.unit_rows import UnitRows, pieces, together
+from dpdb.engines.relations.unit_rows import UnitRows, together, unit_partitions
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, load_more
-from dpdb.engines.statistics.found_keys import key_counts
+from dpdb.engines.statistics.accumulators import PlanStatistics, has_sums_alone
+from dpdb.engines.statistics.found_keys import UnitedKeys
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.units.caps import PlanRows
 from dpdb.engines.units.held_rows import HeldRows
 from dpdb.engines.units.keys import check_declarations, declared_of
 from dpdb.plan.expressions.expressions import Slot
-from dpdb.plan.expressions.single_values import DistinctValue, single_value
-from dpdb.plan.logical.row_tables import MadeTable
 from dpdb.plan.physical.plan import Plan
-from dpdb.plan.ranges.statistics import Count, Histogram, Joint, Statistic, Tally, Total
-from dpdb.plan.relations.relations import Joined, Source
+from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame
@@ -54,21 +53,18 @@ class MemoryEngine(OpenEngine):
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order.
 
-        Sums over pieces of the units add up. Otherwise the rows that count are put together first.
+        Sums over the batches add up. Otherwise the rows that count are put together first.
         """
-        parts = self._pieces(plan, slots)
-        if not _adds_up(plan):
-            return _exact(plan, Statistics(plan, together([*parts])))
-        sums = _exact(plan, Statistics(plan, next(parts)))
-        for part in parts:
-            own = _exact(plan, Statistics(plan, part))
-            sums = tuple(_sum(*each) for each in zip(sums, own, strict=True))
-        return sums
+        runner = self._batches(plan, slots)
+        if not has_sums_alone(plan):
+            batch = together([rows for each in runner.partitions for rows in runner.read(each)])
+            runner = Threads([None], lambda _: iter([batch]))
+        return run(PlanStatistics.of_sums(plan), runner)
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
         """The keys that are found in the data, with the number of units of each."""
-        return key_counts(plan, together([*self._pieces(plan, slots)]))
+        return run(UnitedKeys(plan), self._batches(plan, slots))
 
     @np.errstate(all="ignore")
     def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
@@ -82,12 +78,17 @@ class MemoryEngine(OpenEngine):
         passed = self._unit_rows("").passed(source, None, names)
         return passed.frame, len(passed)
 
-    def _pieces(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
-        """The rows of a plan's table, with the columns that the plan reads, in one part or more."""
-        table, rows = plan.table, self._unit_rows(plan.sample_key)
-        if not table.public and isinstance(table, Joined | MadeTable):
-            return pieces(rows, plan, slots)
-        return iter([rows.counted(plan, slots)])
+    def _batches(
+        self, plan: Plan, slots: Mapping[Slot, AnyVector]
+    ) -> Threads[range | None, PlanRows]:
+        """The rows of a plan's table, with the columns that the plan reads: cached blocks."""
+        rows = self._unit_rows(plan.sample_key)
+
+        def read(piece: range | None) -> Iterator[PlanRows]:
+            # No name holds a piece, so that all but the rows that count is freed before the next.
+            yield rows.of(piece).counted(plan, slots)
+
+        return Threads(unit_partitions(rows, plan), read)
 
     def _unit_rows(self, sample_key: str) -> UnitRows:
         """The rows of all units."""
@@ -106,29 +107,3 @@ class MemoryEngine(OpenEngine):
             loaded = load_more(source, before, names, self.progress, self.witness)
         self._tables[table.name] = loaded
         return loaded
-
-
-def _adds_up(plan: Plan) -> bool:
-    """Whether all statistics of a plan are sums over units."""
-    arguments = (estimate.aggregate.argument for estimate in plan.estimates)
-    if any(isinstance(single_value(argument), DistinctValue) for argument in arguments):
-        return False
-    return all(_is_sum(release.statistic) for release in plan.exact_releases)
-
-
-def _is_sum(statistic: Statistic) -> bool:
-    if isinstance(statistic, Joint):
-        return all(_is_sum(part.statistic) for part in statistic.parts)
-    return isinstance(statistic, Count | Histogram | Total | Tally)
-
-
-def _exact(plan: Plan, statistics: Statistics) -> tuple[Exact, ...]:
-    return tuple(Exact(statistics.statistic(release.statistic)) for release in plan.exact_releases)
-
-
-def _sum(one: Exact, other: Exact) -> Exact:
-    """The sum of two parts, in the representation that both have: it holds all rows."""
-    if isinstance(one.cells, np.ndarray) and isinstance(other.cells, np.ndarray):
-        return Exact(one.cells + other.cells)
-    counts = [np.asarray(own) + its for own, its in zip(one.cells, other.cells, strict=True)]
-    return Exact(counts)

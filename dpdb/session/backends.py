@@ -40,7 +40,7 @@ def open_engine(
 
         return SparkEngine(progress, witness, policy.tables)
     if any(table.is_streamed for table in policy.tables):
-        from dpdb.engines.streams.engine import StreamEngine  # noqa: PLC0415
+        from dpdb.engines.streams import StreamEngine  # noqa: PLC0415
 
         return StreamEngine(progress, witness, policy.tables)
     from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415

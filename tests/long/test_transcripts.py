@@ -17,9 +17,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.engines import memory
+from dpdb.engines import memory, streams
 from dpdb.engines.protocol import Exact, KeyCounts, OpenEngine
-from dpdb.engines.streams import engine as streams
 from dpdb.interfaces.cli import main as cli
 from dpdb.privacy.noise import exponential, smooth
 from dpdb.privacy.noise.system import SystemNoise

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow
 import pytest
 
+from dpdb.engines import streams
 from dpdb.engines.sources.arrow import typed_source
-from dpdb.engines.streams import engine
 from dpdb.interfaces.cli import main as cli
 from tests.support.typed_files import write_typed
 from tests.system.test_transcript import GROUPS, POLICIES, _first_difference, drowned
@@ -73,8 +73,8 @@ def test_other_rows_change_no_byte(tmp_path, capsys, monkeypatch, kind, declared
     """Four threads share the few rows of a Parquet file, as they would those of a large one."""
     monkeypatch.setattr(typed_source, "BATCH", 5)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(4), raising=False)
-    shared = mock.Mock(wraps=engine.go_over)
-    monkeypatch.setattr(engine, "go_over", shared)
+    shared = mock.Mock(wraps=streams.Threads)
+    monkeypatch.setattr(streams, "Threads", shared)
     files = [table(BENIGN), table([*WORST, *BENIGN]), table([])]
     if kind == "parquet":  # DuckDB keeps neither
         files.append(spoilt(BENIGN))
@@ -92,8 +92,8 @@ def test_other_rows_change_no_byte(tmp_path, capsys, monkeypatch, kind, declared
         options = ["--json", "--on-error", "continue", "--epsilon", "10000", "--queries", "1000"]
         code = cli.main([str(path), "-c", ASKED, *options, "--delta", "0.001"])
         found.append((str(code), *capsys.readouterr()))
-    strands = {len(call.args[0]) for call in shared.call_args_list}
-    assert (4 in strands) == (kind == "parquet" and declared != "units")
+    workers = {call.args[2] for call in shared.call_args_list}
+    assert (4 in workers) == (kind == "parquet" and declared != "units")
     assert '"rows": [[' in found[0][1]
     assert "dpdb failed" not in found[0][1] + found[0][2]
     for transcript in found[1:]:

@@ -21,7 +21,7 @@ not for all texts of the table.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -93,6 +93,10 @@ class UnitRows:
     """The public tables that are read, shared by all pieces."""
     _made: dict[str, TableRows] = field(default_factory=dict, repr=False)
     """The rows of made tables, by the identity of the table."""
+
+    def of(self, piece: range | None) -> UnitRows:
+        """The rows of the units of a piece; tables that are made of them are made anew."""
+        return replace(self, piece=piece, _made={})
 
     def counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
         """The rows that count for a plan; without a piece the rest of a table's rows, too."""
@@ -248,13 +252,17 @@ class UnitRows:
         return TableRows(columns, len(owners.numbers), None if table.public else owners)
 
 
-def pieces(whole: UnitRows, plan: Plan, slots: Mapping[Slot, AnyVector]) -> Iterator[PlanRows]:
-    """The rows that count for a plan of a relation or a made table: one piece after the other."""
-    units, size = whole.units_of(plan.table), units_in_a_piece(plan)
-    for first in range(-secrets.randbelow(size), max(units, 1), size):
-        piece = range(max(first, 0), min(first + size, units))
-        # No name holds a piece, so that all but the rows that count is freed before the next.
-        yield replace(whole, piece=piece, _made={}).counted(plan, slots)
+def unit_partitions(whole: UnitRows, plan: Plan) -> Sequence[range | None]:
+    """The numbers of the units of each piece, for a plan over a relation or a made table.
+
+    The rows of a stored table or of public ones are in one piece, which is None.
+    """
+    table = plan.table
+    if table.public or not isinstance(table, Joined | MadeTable):
+        return [None]
+    units, size = whole.units_of(table), units_in_a_piece(plan)
+    starts = range(-secrets.randbelow(size), max(units, 1), size)
+    return [range(max(first, 0), min(first + size, units)) for first in starts]
 
 
 def together(parts: Sequence[PlanRows]) -> PlanRows:

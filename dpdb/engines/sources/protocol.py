@@ -1,4 +1,4 @@
-"""The protocol of a source: the columns of a table, whole or piece by piece."""
+"""The protocol of a source: the columns of a table, whole or partition by partition."""
 
 from __future__ import annotations
 
@@ -37,6 +37,25 @@ class Loaded:
     columns: dict[str, Numbers | Codes]
     rows: int
     version: Version
+    first: int = 0
+    """The number of the table's rows before these."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows of a table that are read by themselves: numbers that follow from the files alone.
+
+    Without `groups` the partition is the whole table.
+    """
+
+    first: int = 0
+    """The number of the table's rows before these."""
+    file: int = 0
+    """The place of the file among those of the table."""
+    groups: tuple[int, ...] = ()
+    """The numbers of row groups of the file."""
+    version: Version | None = None
+    """The version of the data that a witness was shown; None if `read` asks the witness."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,9 +75,9 @@ class Source(Protocol):
     same order whenever they are read of one version, so columns that are read one after the other
     belong together.
 
-    Of a `witness` the digest is asked for each time that rows are read, and no result may be used
-    before: `load` asks before it returns, `blocks` before it ends. `progress` is told the fraction
-    that is read.
+    A `witness` is shown the digest each time that rows are read, and no result may be used before:
+    `load` asks before it returns, `blocks` before it ends, and of partitions either `partitions`
+    or `read`. `progress` is told the fraction that is read.
 
     Methods raise DataFileError where the data cannot be read, in words that follow from the policy
     and the system's error alone. What a driver says of rows is never passed on.
@@ -89,19 +108,24 @@ class Source(Protocol):
         Where rows are cut follows from their number and their length.
         """
 
-    def strands(
+    def partitions(
+        self, names: Collection[str], witness: Witness | None = None
+    ) -> Sequence[Partition]:
+        """The partitions of the table, in the order of its rows; by default there is one.
+
+        Each can be read in a thread or a process of its own, at the same time as others.
+        """
+        return [Partition()]
+
+    def read(
         self,
+        partition: Partition,
         names: Collection[str],
-        most: int,
         progress: Progress | None = None,
         witness: Witness | None = None,
-    ) -> list[Iterator[Loaded]]:
-        """The blocks of `blocks`, each in one of at most `most` strands.
-
-        Each strand can be gone over in a thread of its own, at the same time as others. Which
-        blocks it has is not known before.
-        """
-        return [self.blocks(names, progress, witness)]
+    ) -> Iterator[Loaded]:
+        """The blocks of one partition; if it has a version, of that version alone."""
+        return self.blocks(names, progress, witness)
 
     @abstractmethod
     def digest(self, key: bytes) -> str:

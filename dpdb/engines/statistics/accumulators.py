@@ -1,19 +1,22 @@
-"""Statistics that add up: what is held of the parts is no more than the answer needs."""
+"""Statistics that add up: no more is held of the batches of rows than the answer needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import field, replace
 
 import numpy as np
 
+from dpdb.engines.loop import Work
 from dpdb.engines.protocol import WORD, Exact
 from dpdb.engines.statistics.gathered import Accumulator, CellPairs, DifferentTexts, Gathered
 from dpdb.engines.statistics.rank_windows import AllValues, RefinedWindows, RungCounts
 from dpdb.engines.statistics.statistics import Statistics
+from dpdb.engines.units.caps import PlanRows
 from dpdb.engines.values.coded_values import present
 from dpdb.plan.expressions.single_values import DistinctValue, single_value
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
@@ -32,43 +35,75 @@ from dpdb.vectors.vector import Array
 def adds_up(plan: Plan) -> bool:
     """Whether there is an accumulator for each statistic of a plan.
 
-    Where different values are added up there is none, as several parts can have the same ones.
+    Where different values are added up there is none, as several batches can have the same ones.
     """
     arguments = (estimate.aggregate.argument for estimate in plan.estimates)
     if any(isinstance(single_value(argument), DistinctValue) for argument in arguments):
         return False
-    return all(_adds_up(release.statistic) for release in plan.exact_releases)
+    return all(isinstance(each, Distinct | Ranks) or _is_sum(each) for each in _statistics_of(plan))
 
 
-def _adds_up(statistic: Statistic) -> bool:
+def has_sums_alone(plan: Plan) -> bool:
+    """Whether all statistics of a plan are sums over batches."""
+    return adds_up(plan) and all(map(_is_sum, _statistics_of(plan)))
+
+
+def _statistics_of(plan: Plan) -> Iterator[Statistic]:
+    return (release.statistic for release in plan.exact_releases)
+
+
+def _is_sum(statistic: Statistic) -> bool:
     if isinstance(statistic, Joint):
-        return all(isinstance(part.statistic, Count | Total) for part in statistic.parts)
-    return isinstance(statistic, Count | Histogram | Total | Tally | Distinct | Ranks)
+        return all(_is_sum(part.statistic) for part in statistic.parts)
+    return isinstance(statistic, Count | Histogram | Total | Tally)
 
 
-def exact_results(plan: Plan, add_all: Callable[[list[Accumulator]], None]) -> tuple[Exact, ...]:
-    """The exact result of each of a plan's own releases, in order.
+@dataclass(repr=False)
+class PlanStatistics(Work[PlanRows, tuple[Exact, ...]]):
+    """The exact result of each of a plan's own releases, in order."""
 
-    `add_all` adds all parts of the plan's table to what it is given: what waits for a further pass.
-    """
-    results = _accumulators(plan.exact_releases, plan.cells if plan.keys else 1)
-    waiting = list(dict.fromkeys(results))
-    while waiting:
-        add_all(waiting)
-        waiting = [each for each in waiting if not each.settle()]
-    return tuple(Exact(each.result()) for each in results)
+    plan: Plan
+    _each: Sequence[Accumulator]
+    """The accumulator of each release."""
+    _waiting: list[Accumulator]
+    """The accumulators that need a pass."""
 
+    @classmethod
+    def of(cls, plan: Plan) -> PlanStatistics:
+        """Of rows that come in several batches. Releases of one statistic share an accumulator."""
+        looking: dict[Statistic, list[Mechanism]] = {}
+        for release in plan.exact_releases:
+            looking.setdefault(release.statistic, []).append(release.mechanism)
+        cells = plan.cells if plan.keys else 1
+        return cls._made(plan, {s: _accumulator(s, looking[s], cells) for s in looking})
 
-def _accumulators(releases: Sequence[Release], cells: int) -> list[Accumulator]:
-    """The accumulator of each release, whose statistic adds up, for an answer of so many cells.
+    @classmethod
+    def of_sums(cls, plan: Plan) -> PlanStatistics:
+        """Of rows that come in one batch, or in several if the plan has sums alone."""
+        return cls._made(plan, {each: _Sum(each) for each in _statistics_of(plan)})
 
-    Releases of the same statistic have the same one.
-    """
-    mechanisms: dict[Statistic, list[Mechanism]] = {}
-    for release in releases:
-        mechanisms.setdefault(release.statistic, []).append(release.mechanism)
-    made = {each: _accumulator(each, looking, cells) for each, looking in mechanisms.items()}
-    return [made[release.statistic] for release in releases]
+    @classmethod
+    def _made(cls, plan: Plan, made: Mapping[Statistic, Accumulator]) -> PlanStatistics:
+        return cls(plan, [made[each] for each in _statistics_of(plan)], [*made.values()])
+
+    def copy(self) -> PlanStatistics:
+        return replace(self, _each=(), _waiting=deepcopy(self._waiting))
+
+    def add(self, rows: PlanRows) -> None:
+        statistics = Statistics(self.plan, rows)
+        for each in self._waiting:
+            each.add(statistics)
+
+    def join(self, other: PlanStatistics) -> None:
+        for own, its in zip(self._waiting, other._waiting, strict=True):
+            own.join(its)
+
+    def settle(self) -> bool:
+        self._waiting = [each for each in self._waiting if not each.settle()]
+        return not self._waiting
+
+    def result(self) -> tuple[Exact, ...]:
+        return tuple(Exact(each.result()) for each in self._each)
 
 
 def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: int) -> Accumulator:
@@ -95,20 +130,30 @@ def _reach(mechanisms: Sequence[Mechanism]) -> int | None:
 class _Sum(Accumulator):
     """Numbers that add up, in a representation that holds those of the largest table.
 
-    A tally has a row of them for each cell.
+    A tally has a row of them for each cell. The statistic of a single batch is held as it is.
     """
 
     statistic: Statistic
-    _sum: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64), repr=False)
+    _sum: Array | list[Array] | None = field(default=None, repr=False)
 
     def add(self, part: Statistics) -> None:
-        self._sum = self._sum + np.asarray(part.statistic(self.statistic))
+        self._add(part.statistic(self.statistic))
 
     def join(self, other: _Sum) -> None:
-        self._sum = self._sum + other._sum
+        assert other._sum is not None
+        self._add(other._sum)
+
+    def _add(self, own: Array | list[Array]) -> None:
+        if self._sum is None:
+            self._sum = own
+        elif isinstance(own, list):
+            self._sum = [one + more for one, more in zip(self._sum, own, strict=True)]
+        else:
+            self._sum = self._sum + own
 
     def result(self) -> Array | list[Array]:
-        return list(self._sum) if isinstance(self.statistic, Tally) else self._sum
+        assert self._sum is not None
+        return self._sum
 
 
 @dataclass(eq=False)

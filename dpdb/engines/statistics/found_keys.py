@@ -7,6 +7,7 @@ from dataclasses import field
 
 import numpy as np
 
+from dpdb.engines.loop import Work
 from dpdb.engines.protocol import WORD, KeyCounts
 from dpdb.engines.statistics.gathered import Gathered
 from dpdb.engines.statistics.groups import declared_codes
@@ -39,19 +40,25 @@ def key_counts(plan: Plan, of: PlanRows) -> KeyCounts:
     return KeyCounts(units, first, tuple(zip(vectors, (key.kind for key in keys), strict=True)))
 
 
-@dataclass
-class UnitedKeys:
-    """Keys with their numbers of units, which add up over parts that have no unit in common."""
+@dataclass(repr=False)
+class UnitedKeys(Work[PlanRows, KeyCounts]):
+    """The keys of all rows with their numbers of units; no unit has rows in two batches."""
 
+    plan: Plan
     _parts: Gathered[KeyCounts] = field(default_factory=lambda: Gathered(_united), repr=False)
 
-    def add(self, found: KeyCounts) -> None:
-        """Add the keys of a part."""
+    def copy(self) -> UnitedKeys:
+        return UnitedKeys(self.plan)
+
+    def add(self, rows: PlanRows) -> None:
+        found = key_counts(self.plan, rows)
         columns = tuple((_at(vector, found.rows), kind) for vector, kind in found.columns)
         self._parts.add(KeyCounts(found.units, np.arange(len(found.rows)), columns))
 
-    def all(self) -> KeyCounts:
-        """The keys of all parts, of which there is one at least, in their order."""
+    def join(self, other: UnitedKeys) -> None:
+        self._parts.add(other.result())
+
+    def result(self) -> KeyCounts:
         return self._parts.all()
 
 

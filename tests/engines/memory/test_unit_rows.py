@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from dpdb.engines import memory as engine
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.relations import unit_rows
 from dpdb.engines.relations.leaves import own_texts
-from dpdb.engines.relations.unit_rows import UnitRows, pieces
+from dpdb.engines.relations.unit_rows import UnitRows, unit_partitions
 from dpdb.engines.units.keys import NONE
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
@@ -24,7 +23,7 @@ from dpdb.vectors.columns import Codes
 from dpdb.vectors.relational.matching import Matches
 from dpdb.vectors.vector import plain_values
 from tests.engines.conformance.test_found_keys import SHARE
-from tests.support.exactly import raw
+from tests.support.exactly import planned, raw
 
 POLICY = """\
 [budget]
@@ -262,13 +261,13 @@ def test_one_unit_more_seldom_makes_one_piece_more(
     """The units before the first cut are a secret number: here by turns all that there can be."""
     sizes(monkeypatch, 10)
     monkeypatch.setattr(UnitRows, "units_of", lambda *_: units)
-    monkeypatch.setattr(UnitRows, "counted", lambda self, *_: self.piece)
+    plan = planned(STATEMENTS[0], shop)
     numbers = list[list[int]]()
     for units in (30, 31):
         numbers.append([])
         for before in range(10):
             monkeypatch.setattr("secrets.randbelow", lambda size, left=before: left % size)
-            cut = [*pieces(UnitRows(None, None, ""), Mock(), {})]
+            cut = unit_partitions(UnitRows(None, None, ""), plan)
             assert [number for piece in cut for number in piece] == [*range(units)]
             numbers[-1].append(len(cut))
     assert sum(one != other for one, other in zip(*numbers, strict=True)) == 1

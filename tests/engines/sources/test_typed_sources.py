@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import duckdb
 import pyarrow
 import pytest
@@ -70,22 +72,19 @@ def test_a_block_is_not_cut_where_a_dictionary_ends(tmp_path, monkeypatch, most,
     ]
 
 
-def test_strands_share_the_rows(tmp_path, monkeypatch):
-    """Each reads a piece when it has read the one before it; with texts there are more pieces."""
+def test_partitions_have_all_rows(tmp_path, monkeypatch):
+    """In any order, and in another process; with texts there are more of them."""
     batches_of(monkeypatch, 8)
-    source, seen = open_source(Table("t", write_typed(tmp_path, "t", rows(11)), COLUMNS)), []
-    assert len(source.strands(["x"], 9)) == 2
-    assert len(source.strands(["x", "t"], 9)) == 4
-    slow, fast, last = source.strands(["x", "t"], 3, seen.append)
-    blocks = [next(slow), next(fast), next(fast), *last, *fast, *slow]
-    assert [plain(block.columns["x"]) for block in blocks] == [
-        [0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10]]  # fmt: skip
-    assert seen == sorted(seen)
-    assert seen[-1] == 1
+    source = open_source(Table("t", write_typed(tmp_path, "t", rows(11)), COLUMNS))
+    assert [each.first for each in source.partitions(["x"])] == [0, 6]
+    partitions = pickle.loads(pickle.dumps(source.partitions(["x", "t"])))
+    blocks = {each.first: [*source.read(each, ["x", "t"])] for each in reversed(partitions)}
+    assert {first: plain(block.columns["x"]) for first, [block] in blocks.items()} == {
+        0: [0, 1, 2], 3: [3, 4, 5], 6: [6, 7, 8], 9: [9, 10]}  # fmt: skip
 
 
-def test_a_strand_of_files_opens_each_file_once(tmp_path, monkeypatch):
-    """But for the first look at all of them, by which their rows are dealt, until they change."""
+def test_partitions_of_files_are_numbered_together(tmp_path, monkeypatch):
+    """Each file is looked at once, until it changes; each partition opens its own."""
     opened, original = [], parquet_reader.open_parquet
     monkeypatch.setattr(
         parquet_reader, "open_parquet", lambda *rest: opened.append(rest[0]) or original(*rest)
@@ -94,11 +93,22 @@ def test_a_strand_of_files_opens_each_file_once(tmp_path, monkeypatch):
     both = ["a.parquet", "b.parquet"]
     for number, looks in ((9, both), (9, []), (8, both)):
         opened.clear()
-        [strand] = source.strands(["x"], 1)
-        assert sum(block.rows for block in strand) == number
+        first = 0
+        for partition in source.partitions(["x"]):
+            assert partition.first == first
+            first += sum(block.rows for block in source.read(partition, ["x"]))
+        assert first == number
         assert [path.name for path in opened] == [*looks, *both]
         if not looks:
             rewritten(source, rows(8))
+
+
+def test_a_partition_of_another_version_is_refused(tmp_path):
+    source = open_source(Table("t", write_typed(tmp_path, "t", rows(9)), COLUMNS))
+    [partition] = source.partitions(["x"])
+    rewritten(source, rows(8))
+    with pytest.raises(DataFileError, match="has changed"):
+        list(source.read(partition, ["x"]))
 
 
 def test_rows_are_counted_alone(source):

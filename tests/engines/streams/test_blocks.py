@@ -14,7 +14,7 @@ from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.statistics import accumulators
 from dpdb.engines.statistics.rank_windows import RungCounts
 from dpdb.engines.statistics.statistics import Statistics
-from dpdb.engines.streams.engine import StreamEngine
+from dpdb.engines.streams import StreamEngine
 from dpdb.engines.units.caps import PlanRows
 from dpdb.errors import DataFileError, PolicyError
 from dpdb.interfaces.cli.main import main
@@ -83,7 +83,7 @@ def test_a_block_or_a_part_is_evaluated_at_a_time(tmp_path: Path, cap: str) -> N
         return Statistics(plan, of)
 
     plan = planned("SELECT SUM(x) FROM t", policy)
-    with mock.patch("dpdb.engines.streams.found.Statistics", watched):
+    with mock.patch("dpdb.engines.statistics.accumulators.Statistics", watched):
         SmallBlocks().exact(plan, {})
     [counted] = MemoryEngine().exact(planned("SELECT COUNT(*) FROM t", policy), {})
     assert sum(rows) == np.asarray(counted.cells).sum()
@@ -137,7 +137,7 @@ def test_a_table_that_changes_between_two_queries_is_refused(tmp_path: Path) -> 
 def test_a_table_of_more_rows_than_sums_hold_is_refused(tmp_path: Path) -> None:
     policy = table(tmp_path, HELD, 'engine = "stream"')
     plan = planned("SELECT COUNT(*) FROM t", policy)
-    few = mock.patch("dpdb.engines.streams.engine.MAX_ROWS", 3)
+    few = mock.patch("dpdb.engines.streams.MAX_ROWS", 3)
     with few, pytest.raises(DataFileError, match=r"has more than \d+ rows"):
         StreamEngine().exact(plan, {})
 

@@ -13,7 +13,7 @@ import pytest
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.arrow.texts import ArrowTexts
 from dpdb.engines.statistics import gathered
-from dpdb.engines.streams.engine import StreamEngine
+from dpdb.engines.streams import StreamEngine
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from tests.support.exactly import raw
 from tests.support.streams import SmallBlocks

@@ -1,51 +1,84 @@
-"""Threads that go over strands: at once, until one of them fails, and without a word."""
+"""Threads that share partitions: at once, until one of them fails, and without a word."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from itertools import count
 from threading import Barrier, Event, Thread, current_thread
 from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpdb.engines.streams.threads import go_over, threads
+from dpdb.engines.loop import Threads, Work, processors, run
 from dpdb.errors import DataFileError
 
 
+@dataclass
+class Done(Work[Any, list[Any]]):
+    """Does something with each item, and holds all of them."""
+
+    do: Callable[[Any], object]
+    items: list[Any] = field(default_factory=list)
+
+    def copy(self) -> Done:
+        return Done(self.do)
+
+    def add(self, rows: Any) -> None:
+        self.do(rows)
+        self.items.append(rows)
+
+    def join(self, other: Done) -> None:
+        assert other.items
+        self.items += other.items
+
+    def result(self) -> list[Any]:
+        return self.items
+
+
+def go_over(do: Callable[[Any], object], *partitions: Iterable[Any], workers: int) -> list[Any]:
+    """All items of the partitions, done by so many workers."""
+    return run(Done(do), Threads(partitions, lambda partition: partition, workers))
+
+
 def test_there_is_a_thread_for_each_processor_up_to_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    for processors, expected in ((1, 1), (3, 3), (64, 4)):
-        usable = set(range(processors))
+    for number, expected in ((1, 1), (3, 3), (64, 4)):
+        usable = set(range(number))
         monkeypatch.setattr("os.sched_getaffinity", lambda _, usable=usable: usable, raising=False)
-        assert threads() == expected
+        assert processors() == expected
 
 
-def test_strands_are_gone_over_at_once() -> None:
-    """No work ends before that of the other strand has begun."""
+def test_partitions_are_gone_over_at_once() -> None:
+    """No work ends before that of another partition has begun."""
     met, seen = Barrier(2, timeout=10), set()
 
     def work(_: int) -> None:
         met.wait()
         seen.add(current_thread())
 
-    assert go_over([iter([1, 2]), iter([3, 4])], [work, work]) == [2, 2]
+    assert sorted(go_over(work, [1, 2], [3, 4], workers=2)) == [1, 2, 3, 4]
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("spoilt", [0, 1])
-def test_an_error_ends_all_strands(spoilt: int) -> None:
-    """The other strand would never end."""
-
-    def fail(_: int) -> None:
-        raise DataFileError("cannot be read")
-
-    works = [lambda _: None, lambda _: None]
-    works[spoilt] = fail
-    with pytest.raises(DataFileError, match="cannot be read"):
-        go_over([count(), count()], works)
+def test_a_worker_that_has_no_partition_is_left_out() -> None:
+    assert sorted(go_over(id, [1], [], workers=4)) == [1]
 
 
-def test_no_strand_goes_on_where_ctrl_c_comes_before_all_have_begun(
+def test_an_error_ends_all_partitions() -> None:
+    """Another partition would never end."""
+
+    def fail(number: int) -> None:
+        if number < 0:
+            raise DataFileError("cannot be read")
+
+    for partitions in ((count(), [-1]), ([-1], count())):
+        with pytest.raises(DataFileError, match="cannot be read"):
+            go_over(fail, *partitions, workers=2)
+
+
+def test_no_worker_goes_on_where_ctrl_c_comes_before_all_have_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen, began, start = list[int](), Event(), Thread.start
@@ -63,12 +96,12 @@ def test_no_strand_goes_on_where_ctrl_c_comes_before_all_have_begun(
 
     monkeypatch.setattr(Thread, "start", once)
     with pytest.raises(KeyboardInterrupt):
-        go_over([iter(range(5_000)) for _ in range(3)], [work] * 3)
+        go_over(work, *(range(5_000) for _ in range(3)), workers=3)
     assert len(seen) < 5_000
 
 
 @pytest.mark.parametrize("started", [0, 1])
-def test_all_strands_are_gone_over_where_no_further_thread_starts(
+def test_all_partitions_are_gone_over_where_no_further_thread_starts(
     monkeypatch: pytest.MonkeyPatch, started: int
 ) -> None:
     starts, seen = [Thread.start] * started, list[int]()
@@ -79,7 +112,7 @@ def test_all_strands_are_gone_over_where_no_further_thread_starts(
         starts.pop()(thread)
 
     monkeypatch.setattr(Thread, "start", some)
-    assert go_over([iter([1]), iter([2, 3]), iter([4])], [seen.append] * 3) == [1, 2, 1]
+    assert len(go_over(seen.append, [1], [2, 3], [4], workers=3)) == 4
     assert sorted(seen) == [1, 2, 3, 4]
 
 
@@ -87,4 +120,4 @@ def test_no_thread_warns_of_what_rows_hold() -> None:
     def work(_: int) -> None:
         np.ones(1) / np.zeros(1)
 
-    assert go_over([iter([1]), iter([1])], [work, work]) == [1, 1]
+    assert go_over(work, [1], [1], workers=2) == [1, 1]

@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +28,7 @@ from dpdb.engines.sources.arrow.typed_source import (
     has_few_values,
 )
 from dpdb.engines.sources.arrow.values import TEXTS
-from dpdb.engines.sources.protocol import Loaded, Source, Version, state_of
+from dpdb.engines.sources.protocol import Loaded, Partition, Source, Version, state_of
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.names import quoted
@@ -53,15 +51,31 @@ class ParquetReader(BatchReader):
     def rows(self, table: Table) -> int:
         return sum(file.metadata.num_rows for file in _files(table, ()))
 
-    def batches(self, table: Table, names: Collection[str]) -> Batches:
-        [batches] = self.strands(table, names, 1)
-        return batches
+    def partitions(self, table: Table, names: Collection[str]) -> list[Partition]:
+        """Row groups of each file: as many together as have no more rows than a batch, or one."""
+        size, before, found = batch_rows(table, names), 0, list[Partition]()
+        for place, file in enumerate(_files(table, tuple(names))):
+            groups, rows = list[int](), 0
+            for group in range(file.metadata.num_row_groups):
+                more = file.metadata.row_group(group).num_rows
+                if groups and rows + more > size:
+                    found.append(Partition(before, place, tuple(groups)))
+                    before, groups, rows = before + rows, [], 0
+                groups.append(group)
+                rows += more
+            if groups:
+                found.append(Partition(before, place, tuple(groups)))
+            before += rows
+        return found
 
-    def strands(self, table: Table, names: Collection[str], most: int) -> list[Batches]:
-        size = batch_rows(table, names)
-        pieces = [piece for file in _files(table, tuple(names)) for piece in _pieces(file, size)]
-        left = iter(pieces)
-        return [_read(left, table, size) for _ in range(max(1, min(most, len(pieces))))]
+    def batches(self, table: Table, names: Collection[str], partition: Partition) -> Batches:
+        size, path = batch_rows(table, names), self.files(table)[partition.file]
+        file = _File.of(path, state_of(path, table.place), table, tuple(names))
+        called, read = [*file.columns], [*file.columns.values()]
+        with open_parquet(path, table.place, file.dictionaries, file.metadata) as opened:
+            found = opened.iter_batches(size, partition.groups, read, use_threads=False)
+            for batch in _full(found, size):
+                yield pyarrow.record_batch([batch.column(each) for each in read], called)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,39 +112,6 @@ def _files(table: Table, names: tuple[str, ...]) -> Iterator[_File]:
     """The files of a table, to be read for these columns."""
     for path in table.files:
         yield _File.of(path, state_of(path, table.place), table, names)
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Groups of rows of one file, which are read one after the other."""
-
-    file: _File
-    groups: tuple[int, ...]
-
-
-def _pieces(file: _File, size: int) -> Iterator[_Piece]:
-    """All groups of a file: as many together as have no more rows than a batch, or one."""
-    groups, rows = list[int](), 0
-    for group in range(file.metadata.num_row_groups):
-        more = file.metadata.row_group(group).num_rows
-        if groups and rows + more > size:
-            yield _Piece(file, tuple(groups))
-            groups, rows = [], 0
-        groups.append(group)
-        rows += more
-    if groups:
-        yield _Piece(file, tuple(groups))
-
-
-def _read(left: Iterator[_Piece], table: Table, size: int) -> Batches:
-    """The rows of each piece that is next when the one before it has been read."""
-    for file, pieces in groupby(left, key=attrgetter("file")):
-        names, read = [*file.columns], [*file.columns.values()]
-        with open_parquet(file.path, table.place, file.dictionaries, file.metadata) as opened:
-            for piece in pieces:
-                found = opened.iter_batches(size, piece.groups, read, use_threads=False)
-                for batch in _full(found, size):
-                    yield pyarrow.record_batch([batch.column(each) for each in read], names)
 
 
 def _full(pieces: Iterator[pyarrow.RecordBatch], size: int) -> Iterator[pyarrow.RecordBatch]:
@@ -219,8 +200,8 @@ class DuckDBReader(BatchReader):
             [(number,)] = rows_of(connection, table).count("*").fetchall()
         return int(number)
 
-    def batches(self, table: Table, names: Collection[str]) -> Batches:
-        done = 0
+    def batches(self, table: Table, names: Collection[str], partition: Partition) -> Batches:
+        done = partition.first
         try:
             for batch in _batches(table, names, done):
                 yield batch

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,7 @@ from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.engines.sources.cells.ordinals import OrdinalBuilder
 from dpdb.engines.sources.protocol import (
     Loaded,
+    Partition,
     Source,
     Version,
     Written,
@@ -173,16 +174,13 @@ class BatchReader(Protocol):
     def rows(self, table: Table) -> int:
         """The number of rows."""
 
+    def partitions(self, table: Table, names: Collection[str]) -> list[Partition]:
+        """The partitions of the rows; by default there is one."""
+        return [Partition()]
+
     @abstractmethod
-    def batches(self, table: Table, names: Collection[str]) -> Batches:
-        """The columns called `names`, under these names: some rows at a time."""
-
-    def strands(self, table: Table, names: Collection[str], _most: int) -> list[Batches]:
-        """The batches of `batches`, each in one of several strands; there is only one by default.
-
-        Threads can read several strands at once, which share what is still to be read.
-        """
-        return [self.batches(table, names)]
+    def batches(self, table: Table, names: Collection[str], partition: Partition) -> Batches:
+        """The columns called `names`, under these names: some rows of a partition at a time."""
 
 
 @dataclass(frozen=True)
@@ -202,12 +200,20 @@ class TypedSource(Source):
         columns = TypedColumns.of(self.table, names)
         rows = 0 if names else self.reader.rows(self.table)
         if names:
-            told = self._told(progress)
-            for batch in read_ahead(self.reader.batches(self.table, names)):
+            for batch in read_ahead(self.batches(names, progress)):
                 rows += columns.add(batch)
-                told(batch.num_rows)
         self._check(version)
         return Loaded(columns.finish(), rows, version)
+
+    def batches(self, names: Collection[str], progress: Progress | None = None) -> Batches:
+        """All rows, some at a time."""
+        done, rows = 0, 1 if progress is None else max(self.reader.rows(self.table), 1)
+        for partition in self.reader.partitions(self.table, names):
+            for batch in self.reader.batches(self.table, names, partition):
+                yield batch
+                done += batch.num_rows
+                if progress is not None:
+                    progress(min(done / rows, 1.0))
 
     def blocks(
         self,
@@ -215,47 +221,48 @@ class TypedSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
-        [blocks] = self.strands(names, 1, progress, witness)
-        return blocks
+        version = self._witnessed(witness)
+        return self._blocks(read_ahead(self.batches(names, progress)), names, version)
 
-    def strands(
+    def partitions(
+        self, names: Collection[str], witness: Witness | None = None
+    ) -> Sequence[Partition]:
+        version = self._witnessed(witness)
+        found = self.reader.partitions(self.table, names) if names else [Partition()]
+        return [replace(each, version=version) for each in found]
+
+    def read(
         self,
+        partition: Partition,
         names: Collection[str],
-        most: int,
         progress: Progress | None = None,
         witness: Witness | None = None,
-    ) -> list[Iterator[Loaded]]:
-        version = self._witnessed(witness)
-        if not names:
-            return [self._counted(version)]
-        told, strands = self._told(progress), self.reader.strands(self.table, names, most)
-        # Of several threads one reads while another works.
-        read = strands if len(strands) > 1 else map(read_ahead, strands)
-        return [self._strand(batches, names, version, told) for batches in read]
-
-    def _counted(self, version: Version) -> Iterator[Loaded]:
-        yield Loaded({}, self.reader.rows(self.table), version)
-        self._check(version)
-
-    def _strand(
-        self,
-        batches: Batches,
-        names: Collection[str],
-        version: Version,
-        told: Callable[[int], None],
     ) -> Iterator[Loaded]:
+        assert partition.version is not None
+        self._check(partition.version)
+        if partition.groups:  # While a thread works on it, others read.
+            batches = self.reader.batches(self.table, names, partition)
+        else:
+            batches = read_ahead(self.batches(names, progress))
+        return self._blocks(batches, names, partition.version)
+
+    def _blocks(
+        self, batches: Batches, names: Collection[str], version: Version
+    ) -> Iterator[Loaded]:
+        """A block of each batch; of no columns one block, whose rows are counted."""
+        if not names:
+            yield Loaded({}, self.reader.rows(self.table), version)
         texts = names_of_texts(self.table, names)
         columns = TypedColumns.of(self.table, {*names} - texts)
-        for batch in batches:
+        for batch in batches if names else ():
             rows = columns.add(batch)
             stored = stored_texts(self.table, texts, batch)
             yield Loaded({**columns.block(), **stored}, rows, version)
-            told(rows)
         self._check(version)
 
     def written(self) -> Iterator[tuple[Written, ...]]:
         names = [column.name for column in self.table.columns]
-        for batch in self.reader.batches(self.table, names):
+        for batch in self.batches(names):
             yield tuple(_written(texts_of(column)) for column in batch.columns)
 
     def digest(self, key: bytes) -> str:
@@ -275,17 +282,3 @@ class TypedSource(Source):
         """Refuse what was read if the files have become others meanwhile."""
         if self._version() != version:
             raise has_changed(self.table)
-
-    def _told(self, progress: Progress | None) -> Callable[[int], None]:
-        """A function that any thread tells of rows it has read; `progress` hears the fraction."""
-        if progress is None:
-            return lambda _: None
-        done, rows, lock = 0, max(self.reader.rows(self.table), 1), Lock()
-
-        def told(more: int) -> None:
-            nonlocal done
-            with lock:
-                done += more
-                progress(min(done / rows, 1.0))
-
-        return told

@@ -1,4 +1,4 @@
-"""What stands for the units of rows in a stream, whatever blocks their names are in.
+"""Words that stand for the units of rows, whatever blocks their names are in.
 
 A number is a word of its own. A text is two words: its hashes with factors that nobody knows, so
 two names have the same words with a probability of at most 2^-124 (see `text_hashes`).
@@ -7,7 +7,6 @@ two names have the same words with a probability of at most 2^-124 (see `text_ha
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -43,21 +42,12 @@ def unit_words(column: Numbers | Codes) -> UnitWords:
     return tuple(_words(column, place) for place in range(2 if is_text(column) else 1))
 
 
-def unit_hashes(column: Numbers | Codes) -> Array:
-    """A number of 32 bits for each row, equal where the column names the same unit."""
-    return _spread(_words(column, 0))
-
-
-def by_units(words: UnitWords, most: int) -> Iterator[tuple[Array, Array]]:
-    """Rows in parts of about `most`, none of which has a unit of another.
-
-    Of each part come the places of its rows, and numbers for their units, from 0 on.
-    """
-    bits = max(len(words[0]) // most, 1).bit_length() - 1
-    part_of = (_spread(words[0]) >> np.uint32(31 - bits) >> np.uint32(1)).astype(np.uint16)
-    for part in range(2**bits):
-        places = np.flatnonzero(part_of == part)
-        yield places, numbered(tuple(each[places] for each in words))
+def word_hashes(words: UnitWords) -> Array:
+    """A number of 32 bits for each row, equal where its unit is the same."""
+    found = np.empty(len(words[0]), dtype=np.uint32)
+    for block in row_blocks(len(words[0]), _BLOCK):
+        found[block] = _PLACE.terms(fresh_words(words[0][block])) >> _UPPER
+    return found
 
 
 def numbered(words: UnitWords) -> Array:
@@ -67,13 +57,6 @@ def numbered(words: UnitWords) -> Array:
     numbers = np.empty(len(order), dtype=np.int32)
     numbers[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
     return numbers
-
-
-def _spread(words: Array) -> Array:
-    found = np.empty(len(words), dtype=np.uint32)
-    for block in row_blocks(len(words), _BLOCK):
-        found[block] = _PLACE.terms(fresh_words(words[block])) >> _UPPER
-    return found
 
 
 def _words(column: Numbers | Codes, place: int) -> Array:

@@ -1,0 +1,126 @@
+"""One loop for all engines: partitions are read, their rows added to a work, passes repeated.
+
+    while True:
+        runner.each(work)       # all partitions, in this thread, in several, or in Spark's tasks
+        if work.settle():
+            return work.result()
+
+A partition is what a runner gives to a worker: row groups of a file, units of cached columns, or
+the rows of a task of Spark. Partitions, and the number of passes, follow from the plan and the
+sizes of files. A worker takes the next partition whenever it is idle, and has none waiting: so if
+one person's rows make partitions longer by D in all, the pass ends later by at most D.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from functools import partial
+from threading import Event
+from typing import Generic, Self, TypeVar
+
+import numpy as np
+
+from dpdb.engines.sources.read_ahead import begun
+from dpdb.records import dataclass
+
+Each = TypeVar("Each")
+"""A partition."""
+Rows = TypeVar("Rows")
+Result = TypeVar("Result")
+
+_MOST = 4
+"""The most threads, as each of them holds a block and what it has found."""
+
+
+class Work(ABC, Generic[Rows, Result]):
+    """What rows come to: they are added by one worker or several, in one pass or several."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """A copy to which another worker adds rows, in this pass; nothing is added to it yet."""
+
+    @abstractmethod
+    def add(self, rows: Rows) -> None:
+        """Add some rows."""
+
+    @abstractmethod
+    def join(self, other: Self) -> None:
+        """Add what was added to a copy of this pass: one batch of rows at least."""
+
+    def settle(self) -> bool:
+        """End a pass over all rows; whether it was the last one that is needed."""
+        return True
+
+    @abstractmethod
+    def result(self) -> Result:
+        """What all rows come to; they were added in one batch at least."""
+
+
+class Runner(ABC, Generic[Rows]):
+    """Goes over the rows of a plan's table."""
+
+    @abstractmethod
+    def each(self, work: Work[Rows, Result]) -> None:
+        """Add all rows to a work, once."""
+
+
+def run(work: Work[Rows, Result], runner: Runner[Rows]) -> Result:
+    """What all rows come to, after as many passes as the work needs."""
+    while True:
+        runner.each(work)
+        if work.settle():
+            return work.result()
+
+
+def processors() -> int:
+    """The number of threads to use: one for each processor that this process may use, up to 4."""
+    # Not every system can say which may be.
+    usable = getattr(os, "sched_getaffinity", None)
+    return min(_MOST, (len(usable(0)) if usable else os.cpu_count()) or 1)
+
+
+@dataclass(frozen=True, repr=False)
+class Threads(Runner[Rows], Generic[Each, Rows]):
+    """Reads partitions in threads of this process; with one worker in the thread that asks."""
+
+    partitions: Iterable[Each]
+    read: Callable[[Each], Iterable[Rows]]
+    workers: int = 1
+
+    def each(self, work: Work[Rows, Result]) -> None:
+        """Add all partitions. After an error no further one is begun."""
+        left, stopped = iter(self.partitions), Event()
+        copies = [work.copy() for _ in range(self.workers - 1)]
+        others: list[Future[int]] = []
+        try:
+            others.extend(begun(partial(self._add, copy, left, stopped)) for copy in copies)
+            self._add(work, left, stopped)
+            for copy, other in zip(copies, others, strict=True):
+                if other.result():
+                    work.join(copy)
+        except BaseException:
+            stopped.set()
+            wait(others)
+            raise
+
+    def _add(self, work: Work[Rows, Result], left: Iterator[Each], stopped: Event) -> int:
+        """Add the rows of each partition that is next; returns the number of batches."""
+        added = 0
+        try:
+            # Threads have their own settings; warnings about overflow would tell of rows.
+            with np.errstate(all="ignore"):
+                for partition in left:
+                    for rows in self.read(partition):
+                        if stopped.is_set():
+                            return added
+                        work.add(rows)
+                        # Nothing of a batch is kept while the next one is made.
+                        del rows
+                        added += 1
+        except BaseException:
+            stopped.set()
+            raise
+        return added
