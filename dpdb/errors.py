@@ -150,7 +150,7 @@ class StudentFileError(SetupError):
     """A file with an attack or a mechanism for the lab cannot be run to its end."""
 
 
-STAYS_PAID = "what it cost stays paid"
+STAYS_PAID = "its cost stays spent"
 
 
 def reportable(error: Exception) -> DpdbError:

@@ -137,8 +137,8 @@ def check_rows(source: Source, where: Place | None) -> None:
             raise TooLarge(
                 f"one {source.unit_in_words} can have {node.made} rows in {node.name},"
                 f" {MAX_UNIT_ROWS} are allowed",
-                hint="join on a key or on more columns, aggregate before joining, or declare a"
-                " lower rows_held_per_unit in the policy",
+                hint="join on a unique key or on more columns, aggregate before joining, or declare"
+                " a lower rows_held_per_unit in the policy",
                 place=where,
             )
         if node.bytes > MAX_UNIT_BYTES:
@@ -163,8 +163,8 @@ def check_time(query: Query, where: Place | None) -> None:
             f"the rows of one {work.unit} can take {milliseconds(work.seconds)} ms,"
             f" {milliseconds(MAX_UNIT_SECONDS)} are allowed:"
             f" most of them in {node.name}",
-            hint="join on a key, use fewer windows and functions of texts, or declare a lower"
-            " rows_held_per_unit or a length in the policy",
+            hint="join on a unique key, use fewer windows and functions of texts, or declare a"
+            " lower rows_held_per_unit or a length in the policy",
             place=where,
         )
 

@@ -141,7 +141,7 @@ class PublicFacts(Facts):
         if len(values) > 1:
             raise Unsupported(
                 f"a subquery gives one value, and this one has {len(values)} rows",
-                hint="a condition on a key leaves one, and so does LIMIT 1",
+                hint="a condition on a unique key leaves one, and so does LIMIT 1",
             )
         assert isinstance(query, Query)
         return values[0] if values else Literal(None, query.outputs[0].expression.kind)

@@ -207,7 +207,7 @@ def _are_names(names: object) -> bool:
 _ALIKE = {
     "budget": "their budget",
     "lasting": "the budget that they name",
-    "neighbors": "their neighbours",
+    "neighbors": "their neighbors",
     "noise": "their noise",
     "timing": "the moments of their answers",
 }

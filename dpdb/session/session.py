@@ -199,7 +199,7 @@ class Session:
         def answer(text: str) -> Answer:
             select = self._read(text, parameters, epsilon=epsilon, delta=delta)
             if not isinstance(select, Select):
-                raise Unsupported("only a SELECT has a price")
+                raise Unsupported("only a SELECT has a cost")
             return self._execute(text, replace(select, explain=True))
 
         return self._gate.answer(text, answer)
@@ -247,7 +247,7 @@ class Session:
     def _quote(self, text: str) -> Answer:
         priced = self._statement(text, ())
         if not isinstance(priced, Select):
-            raise Unsupported("only a SELECT has a price")
+            raise Unsupported("only a SELECT has a cost")
         if (plain := self._plain(priced.query)) is not None:
             return plain.explained(text, priced.query)
         query, rows = self._asked(priced.query), self._rows

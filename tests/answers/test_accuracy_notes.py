@@ -90,9 +90,7 @@ def test_what_a_relative_error_may_cost_and_what_it_did() -> None:
     assert planned_error_notes(relative, plan) == (
         "at most: ε is spent in steps, until the noise is within 10 % of the answer, 95 % sure",
     )
-    price = (
-        "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else"
-    )
+    price = "ex-post privacy: what was spent follows from the noisy answers alone"
     assert relative_error_notes(relative, plan, reached=True) == (
         "at ε 0.25 the noise is within 10 % of the answer, 95 % sure",
         price,

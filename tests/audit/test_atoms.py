@@ -67,11 +67,11 @@ def test_explain_says_what_each_count_adds_up() -> None:
     assert [release.column for release in explained.releases] == [", ".join(labels)]
     margins = [3, 4, 5, 5]
     assert list(explained.notes) == [
-        f"{label} adds up {number} of 4 atoms: ± {margin}, 95 % sure"
+        f"{label} adds up {number} of 4 segments: ± {margin}, 95 % sure"
         for number, (label, margin) in enumerate(zip(labels, margins, strict=True), 1)
     ]
     shown = tree(explained, ())
-    assert "atoms  4, no row is in two: rows of " in shown
+    assert "from   4 segments, no row is in two: rows of " in shown
     many = ", ".join(f"COUNT(*) FILTER (WHERE age < {age})" for age in range(20, 26))
     [release] = session(1, 0).execute(f"EXPLAIN SELECT {many} FROM people").releases
     assert release.column == "COUNT(*) FILTER (WHERE age < 20) and 5 more"

@@ -1,6 +1,6 @@
 """Vectors of statistics: their composed loss is no more than is charged, and not much less.
 
-For all small tables and their neighbours: what a row moves in each part of each release, over the
+For all small tables and their neighbors: what a row moves in each part of each release, over the
 scale of its noise, added up, is the loss of the worst output exactly. So the largest sum over all
 pairs is the loss of the statement. It must be within the charge, and at least 0.8 of it: a vector
 with more noise than its charge needs would be sound, and a waste.

@@ -2,7 +2,7 @@
 
 Statistically: a lower bound on ε at the δ that was charged, which holds with certainty 1 - 1e-6,
 for pairs of neighbouring tables that are worst for the noise at hand. And for smooth noise exactly:
-all small tables, all their neighbours, and the distribution of what is released, summed up. Each
+all small tables, all their neighbors, and the distribution of what is released, summed up. Each
 is also given noise that is too small, which it must catch.
 """
 

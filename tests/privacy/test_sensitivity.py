@@ -1,7 +1,7 @@
 """Planned sensitivities against brute force (Dwork, McSherry, Nissim, Smith 2006, Definition 2).
 
 For each query: all tables of up to three rows over cells that matter (both bounds, cells outside
-them, cells that cannot be read, missing ones, undeclared keys), all their neighbours, and what the
+them, cells that cannot be read, missing ones, undeclared keys), all their neighbors, and what the
 engine hands to the mechanisms. The largest change must not exceed what was planned with, and the
 table of queries says how large it is: `5` means planned 5 and attained, `35>25` planned up to 35
 though no more than 25 is possible. So neither a sensitivity that is too small can pass nor a test

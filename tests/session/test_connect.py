@@ -127,7 +127,7 @@ def test_failed_statement_is_a_typed_error_that_says_where() -> None:
     db.execute("SELECT COUNT(*) FROM people")
     with pytest.raises(dpdb.BudgetExceeded):
         db.execute("SELECT COUNT(age) FROM people")
-    with pytest.raises(dpdb.Unsupported, match="only a SELECT has a price"):
+    with pytest.raises(dpdb.Unsupported, match="only a SELECT has a cost"):
         db.explain("SHOW BUDGET")
 
 

@@ -216,7 +216,7 @@ def test_a_session_shows_the_refusal_and_goes_on(policy: Policy, options: str) -
     for number in (1, 2):
         with pytest.raises(InternalError) as error:
             session.execute(query)
-        assert error.value.hint == "what it cost stays paid"
+        assert error.value.hint == "its cost stays spent"
         assert session.balance.queries_left == 10 - number
     session._ledger = MemoryLedger(BUDGET)
     assert session.execute(query).rows == ((60,),)

@@ -22,7 +22,7 @@ def session(tmp_path: Path) -> Session:
 def test_keys_that_are_shown_are_rows_of_a_derived_table(session: Session) -> None:
     answer = session.execute(f"SELECT COUNT(*), MAX(n), SUM(n) FROM ({CITIES}) AS a")
     assert answer.rows == ((3, 400, 1050),)
-    assert "shown are keys with about 15 or more rows, and all with 29 or more" in answer.notes
+    assert "shown are groups of about 15 or more rows, and all with 29 or more" in answer.notes
     ranked = session.execute(f"SELECT city FROM ({CITIES}) AS a ORDER BY n DESC LIMIT 1")
     assert (ranked.rows, ranked.repeat) == ((("Ulm",),), True)
     assert session.balance.epsilon_left == 9

@@ -909,7 +909,7 @@ WITH t AS (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) SELECT zip FROM t
 SELECT DISTINCT zip FROM (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip) AS t ORDER BY n;
 -- TooLarge more than 32 levels
 SELECT COUNT(*) FROM visits GROUP BY CUBE(plan, member, grade, seen, ratio, floor);
--- TypeMismatch GROUPING takes keys
+-- TypeMismatch GROUPING takes columns
 SELECT GROUPING(COUNT(*)), COUNT(*) FROM visits GROUP BY ROLLUP(plan);
 -- Unsupported 1:17 must be inside an aggregate
 SELECT GROUPING(member), COUNT(*) FROM visits GROUP BY ROLLUP(plan);

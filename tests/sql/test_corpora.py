@@ -160,7 +160,7 @@ def check_answer(answer: Answer) -> None:
     assert answer.cost.queries == (bool(answer.releases) and not answer.repeat)
     public = (
         "exact and free: no row can match",
-        "these are the keys that the policy declares",
+        "these are the group values that the policy lists",
         "public data, exact",
     )
     assert answer.releases or answer.notes[0].startswith(public)

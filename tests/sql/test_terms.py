@@ -104,9 +104,9 @@ def test_keys_that_are_found_have_a_threshold(visits: Policy) -> None:
     answer = Session(visits).execute(
         "EXPLAIN " + options(least, "LOWER(who), COUNT(*) FROM t GROUP BY 1")
     )
-    shown = "shown are keys with about 102 or more different who"
+    shown = "shown are groups of about 102 or more different who"
     assert any(note.startswith(shown) for note in answer.notes)
-    with pytest.raises(InvalidOption, match="LAPLACE_THRESHOLD for keys that are found"):
+    with pytest.raises(InvalidOption, match="LAPLACE_THRESHOLD for groups found"):
         query(
             options("group_selection_strategy = PUBLIC_GROUPS", "LOWER(who) FROM t GROUP BY 1"),
             visits,

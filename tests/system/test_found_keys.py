@@ -80,7 +80,7 @@ def test_the_count_is_what_selected_the_keys_and_costs_nothing_more(tmp_path: Pa
         1,
         Fraction(1, 10**6),
     )
-    assert answer.notes[0] == "shown are keys with about 15 or more rows, and all with 29 or more"
+    assert answer.notes[0] == "shown are groups of about 15 or more rows, and all with 29 or more"
 
 
 def test_keys_have_a_share_like_one_more_aggregate_and_all_of_delta(tmp_path: Path) -> None:
@@ -224,12 +224,12 @@ def test_without_delta_the_refusal_says_what_delta_would_show(
     assert "WHERE city IN (…)" in errors
     assert "--delta 1e-6, which shows groups of about 31 or more different who" in errors
     assert cli.main([str(tmp_path / "t.toml"), "--delta", "1e-6", "-c", f"EXPLAIN {query}"]) == 0
-    assert "shown are keys with about 31 or more different who" in capsys.readouterr().out
+    assert "shown are groups of about 31 or more different who" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("option", ["error = 5", "relative_error = 0.1", "noise_index = [1, 2]"])
 def test_a_goal_of_accuracy_is_not_kept_with_them(option: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidOption, match="keys that are found in the data"):
+    with pytest.raises(InvalidOption, match="group values found in the data"):
         still(table(tmp_path, LARGE)).execute(
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({option}) COUNT(*) FROM t GROUP BY city"
         )

@@ -43,7 +43,7 @@ def test_explain_shows_the_tree_and_the_cap(session: Session) -> None:
         "└─ r, public",
         "rows per customer: 3 × 3 = 9",
         "of each customer at most 15 rows of l#2 that are equal in what is joined meet another,"
-        " as no key limits the pairs",
+        " as no unique key limits the pairs",
     ]
 
 

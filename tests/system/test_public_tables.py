@@ -202,7 +202,9 @@ def test_a_public_column_without_values_has_none_to_give(tmp_path: Path) -> None
 
 def test_keys_are_checked(tmp_path: Path) -> None:
     session = shop(tmp_path, REGIONS + "17,x,1,2000-01-01,true,1\n")
-    with pytest.raises(DataFileError, match=r"^regions.id is declared a key, but a value repeats$"):
+    with pytest.raises(
+        DataFileError, match=r"^regions.id is declared a unique key, but a value repeats$"
+    ):
         session.execute("SELECT COUNT(*) FROM regions")
 
 
@@ -256,7 +258,7 @@ def test_a_lasting_budget_is_for_the_public_data_too(
     rows = (tmp_path / "regions.csv").read_text()
     (tmp_path / "regions.csv").write_text(rows + "17,again,,,,\n")
     assert main(["budget", "open", str(tmp_path / "p.toml")]) == 2
-    assert "regions.id is declared a key, but a value repeats" in capsys.readouterr().err
+    assert "regions.id is declared a unique key, but a value repeats" in capsys.readouterr().err
     (tmp_path / "regions.csv").write_text(rows)
     assert main(["budget", "open", str(tmp_path / "p.toml")]) == 0
     assert main(ask) == 0

@@ -207,7 +207,7 @@ def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
         for atom in range(len(histogram.atoms))
     ]
     shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
-    yield "atoms", f"{len(of_each)}, no row is in two: rows of {', '.join(shown)}"
+    yield "from", f"{len(of_each)} segments, no row is in two: rows of {', '.join(shown)}"
 
 
 def _bounds(drawn: _Drawn, statistic: Total | Ranks, given: Collection[str]) -> str:

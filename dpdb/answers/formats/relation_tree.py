@@ -59,12 +59,12 @@ def _joined_lines(source: Joined) -> Iterator[str]:
     if source.entering is not None:
         yield (
             f"of each {unit} at most {source.entering} rows of a table are joined, "
-            "as no key limits the pairs"
+            "as no unique key limits the pairs"
         )
     for right, alike in _alike(source, source.relation):
         yield (
             f"of each {unit} at most {alike} rows of {printable(str(right))} that are equal in"
-            " what is joined meet another, as no key limits the pairs"
+            " what is joined meet another, as no unique key limits the pairs"
         )
 
 

@@ -89,7 +89,7 @@ def _groups(planned: Plan) -> str:
 def _atom_notes(planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
     notes = (
-        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} atoms: "
+        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} segments: "
         f"± {each.margin:.0f}, {SURE}"
         for plan in planned.every_plan
         for index in range(len(plan.releases))
@@ -229,7 +229,7 @@ def relative_error_notes(options: Options, planned: Plan, *, reached: bool) -> t
     missed = f"ε {spent} was not enough for noise within {_part(options)}"
     return (
         within if reached else missed,
-        "ex-post privacy: how much was paid follows from the noisy answers, and from nothing else",
+        "ex-post privacy: what was spent follows from the noisy answers alone",
     )
 
 

@@ -116,7 +116,7 @@ def work_notes(planned: Plan) -> Iterator[str]:
 def key_notes(planned: Plan) -> tuple[str, ...]:
     """Notes on keys that were found in the data, and on an answer of declared ones alone."""
     if planned.keys and not planned.estimates and planned.found is None:
-        return ("these are the keys that the policy declares, whether rows have them or not",)
+        return ("these are the group values that the policy lists, whether rows have them or not",)
     return tuple(dict.fromkeys(note for each in planned.every_plan for note in _notes(each)))
 
 
@@ -128,14 +128,14 @@ def _notes(planned: Plan) -> Iterator[str]:
         assert isinstance(release.mechanism, Threshold)
         least, sure = release.mechanism.shown_from, release.mechanism.surely_from
         yield (
-            f"shown are keys with about {least} or more {units(planned.table)}, "
+            f"shown are groups of about {least} or more {units(planned.table)}, "
             f"and all with {sure} or more"
         )
         columns = [each.label for each in planned.outputs if index in planned.released_for(each)]
         if columns:
             yield (
-                f"± of {', '.join(columns)} holds for the keys that are shown; it is wide near "
-                f"{least}, where keys are shown that noise was above zero for"
+                f"± of {', '.join(columns)} holds for the groups that are shown; it is wide near "
+                f"{least}, where groups are shown if noise was above zero"
             )
 
 

@@ -93,7 +93,7 @@ def check_declarations(table: Table, columns: Columns) -> None:
     """
     if repeats(table, columns):
         named = ", ".join(f"{table.name}.{name}" for name in table.key)
-        raise DataFileError(f"{named} is declared a key, but a value repeats")
+        raise DataFileError(f"{named} is declared a unique key, but a value repeats")
     for name, most in table.at_most:
         if most_rows(columns[name]) > most:
             raise DataFileError(

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_restricted(options)
         if unseen and not options.output:
             raise UsageError(
-                "standard output is closed: answers would be paid for, and lost",
+                "standard output is closed: answers would cost ε, and be lost",
                 hint="-o FILE writes them into a file",
             )
         valid_seed(options.seed, teach=options.teach)

@@ -31,7 +31,7 @@ def chart(answer: Answer, column: str, width: int) -> str:
     keys = [i for i in range(len(answer.columns)) if i not in noisy]
     if len(keys) != 1 or not noisy or not answer.rows:
         raise UsageError(
-            "a chart needs an answer with one key and a noisy number for each",
+            "a chart needs one column of GROUP BY, and a noisy number in each row",
             hint="SELECT x, COUNT(*) FROM t GROUP BY x;",
         )
     chosen = _chosen(answer, noisy, column)

@@ -42,9 +42,9 @@ KEYWORDS = (
     "ROLLUP", "CUBE", "GROUPING", "SETS", "JOIN", "INNER", "FULL", "CROSS", "ON", "USING", "EXISTS",
 )  # fmt: skip
 STARTS = {
-    "SELECT": "ask a question",
-    "WITH": "name a table for one question",
-    "EXPLAIN SELECT": "its noise and its price, free",
+    "SELECT": "query a table",
+    "WITH": "name a table for one query",
+    "EXPLAIN SELECT": "its noise and its cost, free",
     "SHOW BUDGET": "what is spent and left",
     "SHOW TABLES": "what can be asked about",
     "SHOW ALL": "the settings",

@@ -310,7 +310,7 @@ class _NoFacts(Facts):
         named = ", ".join(columns) or "its columns"
         raise Unsupported(
             f"the policy does not say how many rows of {table.name} one row can meet",
-            hint=f"declare a key of {table.name}, or at_most for {named}",
+            hint=f"declare a unique key of {table.name}, or at_most for {named}",
         )
 
     def rows(self, query: object) -> None:

@@ -292,7 +292,7 @@ def _check_fan_out(most: int, scan: Scan) -> None:
     if most > MAX_FAN_OUT:
         raise Unsupported(
             f"a row can meet {most} rows of {scan}",
-            hint=f"join on a key of {scan}, or declare at_most for its columns in the policy",
+            hint=f"join on a unique key of {scan}, or declare at_most for its columns",
         )
 
 

@@ -64,7 +64,7 @@ def allocate(
     if context.policy.budget.composition is not Composition.PURE:
         raise InvalidOption(
             "relative_error needs a budget of composition = pure",
-            hint="what is charged in the end depends on the answers, and only sums allow that",
+            hint="the cost then depends on the answers, and only sums allow that",
         )
     match [_only_release(each, "relative_error") for each in alone]:
         # The release of an average is its distance from the middle of the bounds, so a relative

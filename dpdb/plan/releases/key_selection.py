@@ -77,8 +77,8 @@ def check_no_goal(query: Query) -> None:
     """Refuse a goal of accuracy for a query whose keys are found in the data."""
     if selects_keys(query):
         raise InvalidOption(
-            "an error, or a noise_index, cannot be kept with keys that are found in the data",
-            hint="list the values of the keys in the policy",
+            "an error, or a noise_index, cannot be kept with group values found in the data",
+            hint="list the group values in the policy",
         )
 
 
@@ -100,7 +100,7 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Thr
     each = share.part(Fraction(1, groups))
     mechanism = Threshold(each.epsilon, each.delta, groups, query.least_units)
     if mechanism.scale > MAX_SCALE:
-        raise TooLarge("epsilon is too small to find keys with")
+        raise TooLarge("epsilon is too small to find group values with")
     return mechanism
 
 

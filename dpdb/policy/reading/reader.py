@@ -185,7 +185,7 @@ class TableLinks:
             raise self.text.error(f"each row of {target.name} is a unit of its own", where)
         if target.key != (named.column,):
             hint = f'key = "{named.column}" in [tables.{target.name}]'
-            raise self.text.error(f"{named} is not declared a key", where, hint)
+            raise self.text.error(f"{named} is not declared a unique key", where, hint)
         self._check_kinds(table, name, named, where)
 
     def _check_values(

@@ -128,10 +128,8 @@ class PlannedPart:
     def notes(self) -> tuple[str, ...]:
         """The note on who pays, or has paid, for the part."""
         if self.joint.result is None:
-            return (
-                f"paid at once for {self.joint.bill.statements} statements that are drawn together",
-            )
-        return () if self.answered else ("paid for with a statement before it, as planned",)
+            return (f"the cost of {self.joint.bill.statements} statements that are drawn together",)
+        return () if self.answered else ("its cost is that of a statement before it, as planned",)
 
     def purchase(
         self, ledger: Ledger, open_executor: OpenExecutor, check: Callable[[Plan], None]

@@ -91,7 +91,7 @@ def _check_public(relation: Relation, fan_out: int, facts: Facts) -> None:
         raise TooLarge(
             f"{' and '.join(map(str, tables))} make up to {rows} rows,"
             f" {MAX_PUBLIC_HELD} are allowed",
-            hint="join on more columns, or on a key",
+            hint="join on more columns, or on a unique key",
         )
 
 

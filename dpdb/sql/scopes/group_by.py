@@ -199,7 +199,7 @@ def check_distinct(tree: exp.Select, keys: Sequence[Expr], outputs: Sequence[Out
     if tree.args.get("distinct") is not None and not every <= listed:
         raise Unsupported(
             "DISTINCT would make one row of several groups",
-            hint="leave it out, or list all keys of GROUP BY",
+            hint="leave it out, or list all columns of GROUP BY",
         )
 
 

@@ -153,7 +153,7 @@ class AnswerExpressions(NamedExpressions):
         keys = [self.expression(part) for part in node.expressions]
         named = tuple(key.index for key in keys if isinstance(key, Slot) and key.role == "key")
         if len(named) != len(keys) or not 1 <= len(named) <= MAX_OUTPUTS:
-            raise TypeMismatch("GROUPING takes keys of GROUP BY", place=self.place(node))
+            raise TypeMismatch("GROUPING takes columns of GROUP BY", place=self.place(node))
         if named not in self.groupings:
             self.groupings.append(named)
         return Slot("grouping", self.groupings.index(named), Kind.INTEGER)

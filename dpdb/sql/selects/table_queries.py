@@ -73,7 +73,7 @@ _OF_ANSWER = ("aggregate", "key", "grouping", "subquery")
 
 @dataclass
 class _Answer:
-    """The columns of an answer that windows and their neighbours read, collected on the way."""
+    """The columns of an answer that windows and their neighbors read, collected on the way."""
 
     query: Query
     columns: dict[Expr, Output] = field(default_factory=dict)

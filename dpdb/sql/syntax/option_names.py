@@ -13,7 +13,7 @@ SETTINGS = {
     "mechanism": f"{MECHANISMS}: the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
-    "repeats": "'free': a repeated query is answered as before; 'fresh': it is paid for again",
+    "repeats": "'free': a repeated query is answered as before; 'fresh': it costs ε again",
     "plan": "'on': the statements of a file are planned together, and share what they draw",
 }
 """The names that SET takes."""
@@ -42,8 +42,8 @@ TERMS = {
     "max_rows_contributed": "how many rows of a unit count: no more than in the policy",
     "max_groups_contributed": "in how many groups a unit counts: no more than in the policy",
     "kappa": "max_groups_contributed",
-    "group_selection_strategy": "PUBLIC_GROUPS for declared keys, LAPLACE_THRESHOLD for found ones",
-    "min_privacy_units_per_group": "found keys of fewer units are never shown",
+    "group_selection_strategy": "PUBLIC_GROUPS for listed groups, LAPLACE_THRESHOLD for others",
+    "min_privacy_units_per_group": "groups found in the data of fewer units are never shown",
 }
 """BigQuery's names in OPTIONS, most of which repeat the policy."""
 THRESHOLD = "min_privacy_units_per_group"

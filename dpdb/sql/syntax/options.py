@@ -118,7 +118,7 @@ def _check_strategy(term: WrittenOption, *, found: bool) -> None:
     """Refuse a strategy that does not fit the query's keys."""
     if found and not _is(term, "LAPLACE_THRESHOLD"):
         raise InvalidOption(
-            "group_selection_strategy is LAPLACE_THRESHOLD for keys that are found in the data",
+            "group_selection_strategy is LAPLACE_THRESHOLD for groups found in the data",
             hint="public groups are those that the policy declares: list them as values",
             place=term.place,
         )

@@ -58,7 +58,7 @@ def test_a_value_that_repeats_ends_the_program(
     for statement in ("SELECT COUNT(*) FROM orders", "SELECT COUNT(*) FROM lines"):
         with pytest.raises(DataFileError) as refused:
             raw(statement, policy, MemoryEngine(tables=policy.tables))
-        assert refused.value.message == "orders.id is declared a key, but a value repeats"
+        assert refused.value.message == "orders.id is declared a unique key, but a value repeats"
         assert refused.value.hint is None
 
 
@@ -72,7 +72,9 @@ def test_a_row_without_a_key_repeats_none(tmp_path: Path) -> None:
 def test_keys_of_several_columns(tmp_path: Path, more: str) -> None:
     without = more.replace("at_most", "# at_most")
     read(days(tmp_path, GOOD, without), "days")
-    with pytest.raises(DataFileError, match=r"^days.day, days.shop is declared a key, but a value"):
+    with pytest.raises(
+        DataFileError, match=r"^days.day, days.shop is declared a unique key, but a value"
+    ):
         read(days(tmp_path, [*GOOD, "2020-01-02,a,0,"], without), "days")
 
 

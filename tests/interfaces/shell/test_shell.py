@@ -477,7 +477,7 @@ def test_chart_needs_an_answer_by_group(make: Make, capsys: pytest.CaptureFixtur
     run_typed(shell, ".chart")
     assert "there is no answer to draw" in capsys.readouterr().err
     run_typed(shell, "SELECT COUNT(*) FROM t;\n.chart")
-    assert "a chart needs an answer with one key" in capsys.readouterr().err
+    assert "a chart needs one column of GROUP BY" in capsys.readouterr().err
 
 
 def test_what_files_say_cannot_move_the_cursor(tmp_path: Path) -> None:

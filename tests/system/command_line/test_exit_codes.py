@@ -79,7 +79,7 @@ def test_streams_that_are_closed(people: Path, tmp_path: Path) -> None:
     assert (no_stderr.returncode, no_stderr.stdout) == (0, b"table,columns,unit\npeople,5,row\n")
     no_stdout = shell(f"{dpdb} -c 'SHOW TABLES' >&-")
     assert no_stdout.returncode == 2
-    assert no_stdout.stderr.startswith(b"error: standard output is closed: answers would be paid")
+    assert no_stdout.stderr.startswith(b"error: standard output is closed: answers would cost")
     written = tmp_path / "written.txt"
     assert shell(f"{dpdb} -o {written} -c 'SHOW TABLES' >&-").returncode == 0
     assert "people" in written.read_text()

@@ -237,7 +237,7 @@ def test_a_repeat_says_of_which_day_its_data_are(
     assert f"\nrepeated, of the data as of {since}\nrepeated: free" in again.out
     assert again.out.splitlines()[2] == first.out.splitlines()[2]
     refused = run(shop, "-c", f"{COUNT} WHERE a > 3")
-    assert "hint: what it cost stays paid; nothing new is answered until" in refused.err
+    assert "hint: its cost stays spent; nothing new is answered until" in refused.err
     monkeypatch.setattr(time, "time", lambda: 400_000_000_000)
     run("budget", "accept", shop, "--why", "a new row")
     run(shop, "-c", COUNT)

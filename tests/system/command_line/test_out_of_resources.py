@@ -35,7 +35,7 @@ LACKS = (
     "error: this machine lacks memory, threads, open files or disk space to answer this statement"
 )
 FAILED = "error: dpdb failed to answer this statement"
-PAID = "hint: what it cost stays paid\n"
+PAID = "hint: its cost stays spent\n"
 
 SHORTAGES = [
     MemoryError("Kanarienvogel"), OSError(errno.ENOSPC, "Kanarienvogel"),
@@ -140,7 +140,7 @@ def test_an_interrupt(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(MemoryEngine, "exact", _failing(KeyboardInterrupt()))
     ran = run(make(ROWS), "-c", f"{COUNT}; {COUNT}")
     assert ran.code == 130
-    assert ran.err.endswith("cancelled; what it cost stays paid\ninterrupted\n")
+    assert ran.err.endswith("cancelled; its cost stays spent\ninterrupted\n")
     monkeypatch.setattr("dpdb.session.session.Session._explained", _failing(KeyboardInterrupt()))
     ran = run(make(ROWS), "-c", f"EXPLAIN {COUNT}")
     assert ran.err.endswith("cancelled; nothing was spent\ninterrupted\n")
