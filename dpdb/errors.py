@@ -64,6 +64,8 @@ class DpdbError(Exception):
         self.place = place
         self.statement = ""
         """The statement that failed, in which `place` is; empty where no statement did."""
+        self.trial = False
+        """Whether the statement was about made-up rows."""
 
     @property
     def kind(self) -> str:
@@ -180,6 +182,14 @@ def paid_for(*, charged: bool = True) -> Iterator[None]:
         if charged and STAYS_PAID not in (shown.hint or ""):
             shown.hint = STAYS_PAID if shown.hint is None else f"{STAYS_PAID}; {shown.hint}"
         raise shown from None
+
+
+def of_trial(error: DpdbError) -> DpdbError:
+    """The error, marked as one of a trial, in which nothing is paid."""
+    error.trial = True
+    if error.hint is not None:
+        error.hint = error.hint.removeprefix(STAYS_PAID).removeprefix("; ") or None
+    return error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from enum import Enum, auto
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +28,7 @@ An end is None where only the bounds limit the exact value on its side.
 
 
 T = TypeVar("T")
+R = TypeVar("R", bound="AnswerRecord")
 
 
 class Detail(Generic[T]):
@@ -197,6 +199,15 @@ class AnswerRecord:
     """The sentences on bounding that the session has told before: the footer leaves them out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
+    trial: bool = False
+    """Whether the answer is from made-up rows, for practice; `cost` is then nothing."""
+    would_cost: Price | None = None
+    """The price that a trial's answer would have; None where no trial is answered."""
+
+    @classmethod
+    def of_trial(cls: type[R], answer: R) -> R:
+        """The answer, marked as one from made-up rows; nothing was paid for it."""
+        return replace(answer, trial=True, cost=FREE, would_cost=answer.cost)
 
     @property
     def theorem(self) -> Theorem:

@@ -274,3 +274,17 @@ class MemoryLedger(Ledger):
 
     def _balance(self, spent: Spent) -> Balance:
         return Balance.after(self.budget, spent.sums, spent.queries)
+
+
+class TrialLedger(MemoryLedger):
+    """The ledger of a trial, in which nothing is spent.
+
+    Each statement has the price, and the refusal, of the first one of a session.
+    """
+
+    def rehearsal(self) -> TrialLedger:
+        return self
+
+    def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
+        price = covered_price(self.balance, self._balance(self._after(loss, region, queries)))
+        return Receipt(loss, region, price)

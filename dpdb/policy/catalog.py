@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
 from dpdb.policy.csv.csv_format import CsvFormat
@@ -15,6 +15,8 @@ from dpdb.policy.storage import ServerTable, Storage, file_kind, files_of
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from _typeshed import DataclassInstance
 
 
@@ -133,6 +135,14 @@ def usual_rows_held(rows_per_unit: int) -> int:
     return max(USUAL_ROWS_HELD, rows_per_unit)
 
 
+class MadeUp(Protocol):
+    """The rows of a trial, made up from a policy."""
+
+    def cells(self, table: str) -> Mapping[str, Sequence[str | None]]:
+        """The cells of each column of a table, as a CSV file has them; None for NULL."""
+        ...
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows and their declaration: those of a file, of several files, or of a table of a server."""
@@ -168,6 +178,8 @@ class Table:
     """The files, besides that at `path`, whose rows are those of the table, too."""
     frame: HeldFrame | None = field(default=None, repr=False)
     """The frame in memory that has the rows; None where a file or a server has them."""
+    made_up: MadeUp | None = field(default=None, repr=False)
+    """The rows of a trial, in place of a file or a server; None where the rows are data."""
 
     def __hash__(self) -> int:
         """The hash of the name alone, since a table can have many columns with many values."""
@@ -201,6 +213,8 @@ class Table:
     @property
     def storage(self) -> Storage:
         """The kind of file or server that has the rows."""
+        if self.made_up is not None:
+            return Storage.TRIAL
         if self.frame is not None:
             return Storage.FRAME
         return file_kind(self.path) if self.server is None else self.server.storage
@@ -210,6 +224,8 @@ class Table:
         """Where the rows are, as messages say it."""
         if self.frame is not None:
             return f"the frame {self.name}"
+        if self.made_up is not None:
+            return f"the trial rows of {self.name}"
         if self.server is not None:
             return self.server.place
         return ", ".join(map(str, self.paths))
@@ -217,7 +233,7 @@ class Table:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The paths of the table's files, each of which may be a pattern; none elsewhere."""
-        return () if self.frame or self.server else (self.path, *self.also)
+        return () if self.frame or self.made_up or self.server else (self.path, *self.also)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -303,6 +319,11 @@ class Policy:
     timing: Timing = Timing.PLAIN
     unit: str = "unit"
     """The word for a privacy unit in messages, such as customer."""
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the rows are made up, for practice."""
+        return any(table.made_up is not None for table in self.tables)
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one. None if there is none."""

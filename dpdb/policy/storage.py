@@ -46,6 +46,7 @@ class Storage(Enum):
     POSTGRESQL = _Facts("PostgreSQL", schemes=("postgresql", "postgres"))
     SPARK = _Facts("Spark", schemes=("spark",))
     FRAME = _Facts("data frame")
+    TRIAL = _Facts("made-up rows")
 
     @property
     def typed(self) -> bool:

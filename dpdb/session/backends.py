@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.errors import Unsupported, UsageError
-from dpdb.ledger.spending import MemoryLedger
+from dpdb.ledger.spending import MemoryLedger, TrialLedger
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.logical.query import Query
 from dpdb.plan.relations.relations import Facts
@@ -53,6 +53,8 @@ def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = Fal
 
     The analyst of a named budget is the user of this process, unless its owner gives another.
     """
+    if policy.is_trial:
+        return TrialLedger(policy.budget, policy.neighbors)
     if policy.lasting is None:
         return MemoryLedger(policy.budget, policy.neighbors)
     if teach:

@@ -27,6 +27,7 @@ from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reading.column_reader import with_bounds
 from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.table_sources import DataSource, PolicySource, TableSources
+from dpdb.trial.policy import trial_policy
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
@@ -50,6 +51,7 @@ def connect(
     no_header: Sequence[str] | None = None,
     ledger: str | Path | None = None,
     analyst: str | None = None,
+    trial: bool = False,
     teach: bool = False,
     seed: int | None = None,
 ) -> Session:
@@ -70,6 +72,9 @@ def connect(
     `ledger` is the file of a budget that lasts, in place of what the policy says of it; `analyst`
     is who asks of it, where the owner of the ledger asks for somebody else.
 
+    With `trial` the rows are made up from the policies, as in `Session.trial`, and no data are
+    read.
+
     Raises UsageError, InvalidOption, PolicyError, DataFileError or LedgerError, each before a row
     is read.
     """
@@ -88,6 +93,7 @@ def connect(
         encoding=encoding,
         no_header=no_header,
         ledger=ledger,
+        trial=trial,
     )
     return session_on(held, teach=teach, seed=seed, analyst=analyst)
 
@@ -107,6 +113,7 @@ def policy_of(
     encoding: str | None = None,
     no_header: Sequence[str] | None = None,
     ledger: str | Path | None = None,
+    trial: bool = False,
 ) -> Policy:
     """The policies of all sources as one, with the arguments on top, and a file to every table."""
     form = _form(separator, encoding, no_header)
@@ -134,7 +141,8 @@ def policy_of(
     joined = replace(joined, budget=valid_budget(budget), neighbors=relation, timing=moments)
     if ledger is not None:
         joined = replace(joined, lasting=_lasting(joined, Path(ledger)))
-    return _check_files(with_bounds(joined, _exact_bounds(bounds or {})))
+    joined = with_bounds(joined, _exact_bounds(bounds or {}))
+    return trial_policy(joined) if trial else _check_files(joined)
 
 
 def session_on(

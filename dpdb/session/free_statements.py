@@ -56,6 +56,8 @@ class Settings:
     """Whether a repeated query is paid for again and gets fresh noise."""
     plans_batches: bool = False
     """Whether the statements of a file are planned together before any of them is answered."""
+    trial: bool = False
+    """Whether statements are answered from made-up rows."""
     protected: bool = True
     """Whether answers are noisy at all; teaching mode can switch that off."""
     reveal: bool = False
@@ -75,6 +77,7 @@ class Settings:
             "interval": self.interval,
             "repeats": "fresh" if self.repeats_are_paid else "free",
             "plan": "on" if self.plans_batches else "off",
+            "trial": "on" if self.trial else "off",
             "dp": "on" if self.protected else "off",
             "reveal": "on" if self.reveal else "off",
         }
@@ -110,6 +113,8 @@ class Settings:
                 return replace(self, repeats_are_paid=value == "fresh")
             case "plan", "on" | "off" as value:
                 return replace(self, plans_batches=value == "on")
+            case "trial", "on" | "off" as value:
+                return replace(self, trial=value == "on")
             case "dp", "on" | "off" as value:
                 return replace(self, protected=value == "on")
             case "mechanism", "default":

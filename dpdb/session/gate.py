@@ -29,7 +29,7 @@ from threading import RLock
 from types import FrameType, TracebackType
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError, Place, UsageError, reportable
+from dpdb.errors import DpdbError, Place, UsageError, of_trial, reportable
 from dpdb.ledger.protocol import QueryLimit
 from dpdb.session.tick import Leaving, Moments, wait_to_drop, wait_to_leave
 
@@ -40,7 +40,9 @@ _ONE_INTERRUPT = 1.0
 class Gate:
     """Lets one statement into a session at a time, and its answer or its error out."""
 
-    def __init__(self, moments: Moments, *, timed: bool) -> None:
+    def __init__(self, moments: Moments, *, timed: bool, trial: bool = False) -> None:
+        """A gate of a trial marks all that leaves."""
+        self._trial = trial
         self._timed = timed
         self._moments = moments
         self._lock = _Alone()
@@ -127,9 +129,10 @@ class Gate:
             answer = execute(text)
         except Exception as error:
             self._wait()
-            raise _of_statement(text, reportable(error)) from None
+            failed = _of_statement(text, reportable(error))
+            raise (of_trial(failed) if self._trial else failed) from None
         self._wait()
-        return answer
+        return Answer.of_trial(answer) if self._trial else answer
 
     def _wait(self) -> None:
         """Wait for a tick if rows were looked at; from then on the statement is not interrupted."""

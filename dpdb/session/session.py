@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Detail
-from dpdb.errors import Unsupported, UsageError, paid_for, printable, traceback_shown
+from dpdb.errors import (
+    DpdbError,
+    InvalidOption,
+    Unsupported,
+    UsageError,
+    paid_for,
+    printable,
+    traceback_shown,
+)
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
@@ -40,6 +49,7 @@ from dpdb.sql.selects.statements import Assign, Select, Statement, statement
 from dpdb.sql.syntax.options import with_share
 from dpdb.sql.syntax.trees import utc_day
 from dpdb.sql.text.parameters import Parameters, Values, members_of, values_of
+from dpdb.trial.policy import trial_policy
 
 if TYPE_CHECKING:
     from typing import Self
@@ -86,7 +96,8 @@ class Session:
         valid_budget(policy.budget)
         self._policy = policy
         self._teach = teach
-        self._settings = Settings()
+        self._settings = Settings(trial=policy.is_trial)
+        self._practice: Session | None = None
         self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
         # None of these holds the session: it and its rows are forgotten with the last name.
         self._known = known = cache(lambda: with_public_values(policy, ledger.pinned))
@@ -110,7 +121,9 @@ class Session:
         moments: Moments = Ticks()
         if policy.timing is Timing.NOISY:
             moments = NoisyMoments(policy.budget.queries, drawn)
-        self._gate = Gate(moments, timed=noise is None and not teach)
+        trial = policy.is_trial
+        timed = noise is None and not teach and not trial
+        self._gate = Gate(moments, timed=timed, trial=trial)
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         store = self._ledger.store if self._noise.private else None
@@ -120,9 +133,11 @@ class Session:
         self._counted: dict[Table, int] = {}
 
     def __repr__(self) -> str:
-        """The tables, and what is left of the budget."""
+        """The tables, and what is left of the budget; a trial has no budget."""
         balance, budget = self.balance, self.policy.budget
         tables = ", ".join(printable(table.name) for table in self.policy.tables)
+        if self.policy.is_trial:
+            return f"<Session on trial rows of {tables}>"
         epsilon = f"ε {decimal(balance.epsilon_left, 6)} of {decimal(budget.epsilon)}"
         queries = f"{balance.queries_left} of {budget.queries} queries"
         return f"<Session on {tables}: {epsilon}, {queries} left>"
@@ -143,6 +158,11 @@ class Session:
         return self._settings
 
     @property
+    def on_trial(self) -> bool:
+        """Whether the next statement is answered from made-up rows."""
+        return self.settings.trial
+
+    @property
     def balance(self) -> Balance:
         """The budget, and what is left of it."""
         return self._ledger.balance
@@ -158,6 +178,8 @@ class Session:
         """Answer no more statements, and forget the rows; answers that were given stay."""
         self._gate.close()
         self._loaded_engine = None
+        if self._practice is not None:
+            self._practice.close()
 
     def execute(
         self,
@@ -175,6 +197,9 @@ class Session:
 
         Where rows are looked at, answers and errors leave on a tick.
         """
+
+        if (practice := self._practice_of(text)) is not None:
+            return practice.execute(text, parameters, epsilon=epsilon, delta=delta)
 
         def answer(text: str) -> Answer:
             return self._execute(text, self._read(text, parameters, epsilon=epsilon, delta=delta))
@@ -196,6 +221,9 @@ class Session:
         An answer with a relative error may cost less: it is bought until it is accurate enough.
         """
 
+        if (practice := self._practice_of(text)) is not None:
+            return practice.explain(text, parameters, epsilon=epsilon, delta=delta)
+
         def answer(text: str) -> Answer:
             select = self._read(text, parameters, epsilon=epsilon, delta=delta)
             if not isinstance(select, Select):
@@ -211,7 +239,8 @@ class Session:
         load a file while somebody types: a number counted before is taken. Rows are counted only
         where the query gives its error, as its price then depends on their number.
         """
-        return self._gate.answer(text, self._quote)
+        practice = self._practice_of(text)
+        return self._gate.answer(text, self._quote) if practice is None else practice.quote(text)
 
     def plan(self, statements: Sequence[str | tuple[object, ...]]) -> Answer:
         """Plan statements together that are to be answered next, so that they share what they draw.
@@ -220,6 +249,8 @@ class Session:
         0.1})`. Nothing is spent yet. Raises DpdbError where one would be refused, and then plans
         nothing.
         """
+        if (practice := self._practice_of("")) is not None:
+            return practice.plan(statements)
         from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
 
         def planned(_: str) -> Answer:
@@ -231,6 +262,42 @@ class Session:
 
         members = members_of(statements)
         return self._gate.answer("", planned)
+
+    def trial(self) -> Session:
+        """A session on rows that are made up from the policy alone, the same for everybody.
+
+        Its statements are answered as this one's would be, free and without limit, and every
+        answer is marked. Nothing of it reaches data, a ledger or this session. Raises UsageError
+        where no policy declares the columns.
+        """
+        return Session(trial_policy(self._policy), teach=self._teach)
+
+    def _practice_of(self, text: str) -> Session | None:
+        """The session that answers while `SET trial` is on; that setting is always this one's."""
+        practice = self._practice if self.settings.trial else None
+        if practice is not None and isinstance(text, str) and text:
+            with suppress(DpdbError):
+                read = practice._statement(text, ())
+                return None if isinstance(read, Assign) and read.name == "trial" else practice
+        return practice
+
+    def _assigned(self, text: str, assign: Assign) -> Answer:
+        """The answer to SET, once it is done."""
+        settings = self.settings.changed(assign, teach=self.teach)
+        notes: tuple[str, ...] = ()
+        if settings.trial and not self.policy.is_trial:
+            self._practice = self._practice or self.trial()
+            self._practice._settings = settings
+            notes = ("until SET trial = off, answers are of made-up rows, and free",)
+        elif self.policy.is_trial and not settings.trial:
+            raise InvalidOption(
+                "this session has made-up rows alone",
+                hint="without --trial, dpdb reads the data",
+                place=assign.place,
+            )
+        self._settings = settings
+        answer = shown(text, *assigned(assign), self.balance)
+        return replace(answer, note_detail=Detail.of(notes))
 
     def _read(
         self, text: str, parameters: Parameters, *, epsilon: Loss = None, delta: Loss = None
@@ -264,8 +331,7 @@ class Session:
             case Select(query=query, text=text):
                 return self._select(text, self._asked(query))
             case Assign() as assign:
-                self._settings = self.settings.changed(assign, teach=self.teach)
-                return shown(text, *assigned(assign), self.balance)
+                return self._assigned(text, assign)
             case listed:
                 known, ledger, limits = self._known(), self._ledger, self._gate.limits
                 rows = listing(listed, known, ledger, self.settings, limits, teach=self.teach)

@@ -47,6 +47,8 @@ WITHIN_DOORS = "The rooms of the doors"
 PRIVACY = "The rooms of privacy"
 ATTACKS = "An attack sees a session and nothing below it"
 STUDENTS = "A student's process is given no session"
+TRIAL = "A trial knows a policy alone"
+TRIAL_ROWS = "Trial rows come from no file"
 CIRCLES = "No circles"
 
 Mutant = tuple[str, str, set[str]]
@@ -102,6 +104,9 @@ MUTANTS: list[Mutant] = [
     ("lab/attacks/anonymity.py", "import pandas", {ATTACKS}),
     ("lab/classroom/player.py", "import dpdb.session.session", {STUDENTS}),
     ("lab/classroom/player.py", "import dpdb.privacy.noise.sources", {STUDENTS}),
+    ("trial/rows.py", "import dpdb.ledger.book.book", {TRIAL}),
+    ("trial/policy.py", "import dpdb.engines.sources.csv_source", {ROOMS, SESSION, TRIAL}),
+    ("engines/sources/trial_source.py", "import dpdb.policy.csv.csv_stream", {TRIAL_ROWS}),
     ("ledger/protocol.py", "def late(): import dpdb.ledger.spending", {LEDGER, CIRCLES}),
     ("privacy/noise/protocols.py", "import dpdb.privacy.noise.sources", {CIRCLES}),
     ("lab/attack.py", "import dpdb.lab.attacks.repeats", {CIRCLES}),

@@ -17,10 +17,18 @@ DIGITS = 6
 """The significant digits of the ε paid and left; a theorem's ε can have any number."""
 
 NOT_PRIVATE = "not private"
+TRIAL = "trial: made-up rows, nothing of the data"
+"""The line above and below the answers of a trial."""
 LEFT_OF_ALL = "all that is left of the whole budget"
 """Added to the budget left, if the whole budget has less left than an analyst's own limit."""
 THEOREMS = {Theorem.SEQUENTIAL: "the sum of ε", Theorem.CONCENTRATED: "zcdp"}
 """Short names of the theorems that can pay."""
+
+
+def cautions(answer: AnswerRecord) -> tuple[str, ...]:
+    """The words that no title of a chart of the answer may lack."""
+    told = {NOT_PRIVATE: not answer.private, TRIAL: answer.trial}
+    return tuple(words for words, holds in told.items() if holds)
 
 
 def footer(answer: AnswerRecord) -> str:
@@ -33,15 +41,17 @@ def footer(answer: AnswerRecord) -> str:
 
 
 def _paid(answer: AnswerRecord) -> str:
-    cost, balance = answer.cost, answer.balance
+    cost, balance = answer.would_cost or answer.cost, answer.balance
     spent = f"ε {decimal(cost.epsilon, DIGITS)}"
     if cost.delta:
         spent += f", δ {decimal(cost.delta, DIGITS)}"
-    if answer.explain:
+    if answer.explain or answer.trial:
         before = ": answered before" if answer.repeat else ""
         paid = f"would cost nothing{before}" if cost == FREE else f"would cost {spent}"
     else:
         paid = "repeated: free" if answer.repeat else f"spent {spent}"
+    if answer.trial:
+        return " · ".join((paid, *cautions(answer)))
     budget = balance.budget
     pure = budget.composition is Composition.PURE
     by = "" if pure else f" by {THEOREMS[answer.theorem]}"

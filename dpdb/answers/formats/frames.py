@@ -44,6 +44,9 @@ def typed(cell: Cell, kind: Kind) -> TypedCell:
 
 def columns(answer: AnswerRecord, *, intervals: bool) -> Iterator[tuple[str, Kind, list[Any]]]:
     """The name, the kind and the typed cells of each column, as `sheet` has them."""
+    if answer.trial:
+        number = len(answer.releases if answer.explain else answer.rows)
+        yield "trial", Kind.BOOLEAN, [True] * number
     header, shown = sheet(answer, intervals=intervals)
     kinds = sheet_kinds(answer, shown, intervals=intervals)
     for name, column, kind in zip(header, shown, kinds, strict=True):

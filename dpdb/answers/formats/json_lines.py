@@ -8,14 +8,15 @@ from typing import Any
 
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import DpdbError, printable
+from dpdb.ledger.protocol import Price
 from dpdb.plan.unit_work import UnitWork
 from dpdb.policy.budget import Composition
 
 
 def as_json(answer: AnswerRecord) -> str:
     """The answer as one object of JSON on one line."""
-    cost = answer.cost
-    fields: dict[str, Any] = {
+    fields: dict[str, Any] = {"trial": True} if answer.trial else {}
+    fields |= {
         "statement": answer.statement,
         "columns": answer.columns,
         "rows": answer.rows,
@@ -24,13 +25,10 @@ def as_json(answer: AnswerRecord) -> str:
         fields |= {
             "intervals": answer.intervals,
             "releases": [_release(report) for report in answer.releases],
-            "cost": {
-                "epsilon": float(cost.epsilon),
-                "delta": float(cost.delta),
-                "queries": cost.queries,
-            },
+            "would_cost" if answer.trial else "cost": _price(answer.would_cost or answer.cost),
         }
-    fields["budget"] = _budget(answer)
+    if not answer.trial:
+        fields["budget"] = _budget(answer)
     if answer.query:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:
@@ -47,6 +45,11 @@ def as_json(answer: AnswerRecord) -> str:
             for shown in answer.revealed
         ]
     return dumped(fields)
+
+
+def _price(price: Price) -> dict[str, Any]:
+    epsilon, delta = float(price.epsilon), float(price.delta)
+    return {"epsilon": epsilon, "delta": delta, "queries": price.queries}
 
 
 def _work(work: UnitWork) -> dict[str, Any]:
@@ -82,7 +85,8 @@ def error_as_json(statement: str, error: DpdbError) -> str:
     fields: dict[str, Any] = {"kind": error.kind, "message": error.message, "hint": error.hint}
     if error.place:
         fields |= {"line": error.place.line, "column": error.place.column}
-    return dumped({"statement": statement, "error": fields})
+    marked: dict[str, Any] = {"trial": True} if error.trial else {}
+    return dumped(marked | {"statement": statement, "error": fields})
 
 
 def dumped(content: object) -> str:

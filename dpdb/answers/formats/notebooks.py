@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.footer import TRIAL, footer
 from dpdb.answers.formats.sheet import is_numeric, text_sheet
 from dpdb.answers.record import AnswerRecord
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _TABLE = """\
 <div class="dpdb-answer">
+{%- if trial %}
+<p><b>{{ trial }}</b></p>
+{%- endif %}
 <table>
 <thead><tr>
 {%- for name, align in columns %}<th scope="col" style="text-align: {{ align }}">{{ name }}</th>
@@ -39,7 +42,10 @@ def as_html(answer: AnswerRecord) -> str:
     sides = ["right" if is_numeric(column) else "left" for column in texts]
     columns, rows = list(zip(header, sides, strict=True)), list(zip(*texts, strict=True))
     lines = footer(answer).splitlines()[1:]
-    return _template().render(columns=columns, rows=rows, lines=lines)
+    if answer.trial:
+        lines.append(TRIAL)
+    trial = TRIAL if answer.trial else ""
+    return _template().render(columns=columns, rows=rows, lines=lines, trial=trial)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dpdb.answers.formats.footer import NOT_PRIVATE
+from dpdb.answers.formats.footer import cautions
 from dpdb.answers.formats.frames import typed
 from dpdb.answers.record import AnswerRecord, CellColumn, Origin
 from dpdb.errors import UsageError, printable
@@ -116,5 +116,5 @@ def _caption(axes: Axes, answer: AnswerRecord, keys: list[str], names: list[str]
     else:
         for text in axes.legend().get_texts():
             text.set_parse_math(False)
-    if not answer.private:
-        axes.set_title(NOT_PRIVATE, parse_math=False)
+    if told := cautions(answer):
+        axes.set_title(" · ".join(told), parse_math=False)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from dpdb.answers.formats.footer import NOT_PRIVATE, footer, revealed
+from dpdb.answers.formats.footer import NOT_PRIVATE, TRIAL, footer, revealed
 from dpdb.answers.formats.json_lines import as_json, error_as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
@@ -25,8 +25,10 @@ def as_csv(answer: AnswerRecord, *, intervals: bool = False) -> str:
     buffer.writelines(f"{line}\n" for line in revealed(answer))
     writer = csv.writer(buffer, lineterminator="\n")
     header, columns = sheet(answer, intervals=intervals)
-    writer.writerow([spreadsheet(printable(name)) for name in header])
-    writer.writerows(zip(*(map(_csv_cell, column.cells) for column in columns), strict=True))
+    rows = zip(*(map(_csv_cell, column.cells) for column in columns), strict=True)
+    mark = ["trial"] if answer.trial else []
+    writer.writerow([*mark, *(spreadsheet(printable(name)) for name in header)])
+    writer.writerows([*(["true"] if mark else []), *row] for row in rows)
     return buffer.getvalue().rstrip("\n")
 
 
@@ -42,7 +44,8 @@ def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
     table = grid(
         [*map(markdown, header)], [[*map(markdown, column)] for column in columns], MARKDOWN
     )
-    return table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
+    text = table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
+    return marked(answer, text, "*{}*", "\n\n")
 
 
 def as_vertical(answer: AnswerRecord, *, intervals: bool = False) -> str:
@@ -54,7 +57,13 @@ def as_vertical(answer: AnswerRecord, *, intervals: bool = False) -> str:
         "\n".join(f"{name} = {cell}" for name, cell in zip(names, row, strict=True))
         for row in zip(*columns, strict=True)
     ]
-    return "\n\n".join(blocks) + footer(answer)
+    return marked(answer, "\n\n".join(blocks) + footer(answer))
+
+
+def marked(answer: AnswerRecord, text: str, written: str = "-- {} --", apart: str = "\n") -> str:
+    """The text of an answer; that of a trial has a line above and below that says so."""
+    line = written.format(TRIAL)
+    return apart.join((line, text, line)) if answer.trial else text
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ def _padded(text: str, width: int, right: bool) -> str:
 def as_table(answer: AnswerRecord, *, intervals: bool = False, borders: Borders = BARS) -> str:
     """A table with `±` beside each noisy number, and the price below."""
     header, columns = text_sheet(answer, intervals=intervals)
-    return grid(header, columns, borders) + footer(answer)
+    return marked(answer, grid(header, columns, borders) + footer(answer))
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

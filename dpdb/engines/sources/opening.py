@@ -54,6 +54,11 @@ class Sources:
 
                 assert table.frame is not None
                 return FrameSource(table, table.frame)
+            case Storage.TRIAL:
+                from dpdb.engines.sources.trial_source import TrialSource
+
+                assert table.made_up is not None
+                return TrialSource(table, table.made_up)
             case Storage.SPARK:
                 from dpdb.engines.sources.arrow.readers import SparkSource
 

@@ -103,6 +103,8 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add_ledger_argument(to)
     add("--analyst", metavar="NAME",
         help="who asks, where the owner of the ledger asks for somebody else")  # fmt: skip
+    add("--trial", action="store_true",
+        help="answer from rows made up from the policy: free, and no data are read")  # fmt: skip
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
     add("--seed", type=seed, help="noise that can be predicted; with --teach only")
@@ -241,6 +243,7 @@ def policy_for_arguments(options: argparse.Namespace) -> Policy:
             encoding=options.encoding,
             no_header=options.no_header,
             ledger=options.ledger,
+            trial=options.trial,
         )
     except InvalidOption as error:
         raise UsageError(error.message, hint=error.hint) from None

@@ -137,6 +137,7 @@ class Subcommand:
 SUBCOMMANDS = {
     "init": Subcommand("init", "draft a policy for a data file"),
     "check": Subcommand("check", "which cells do not fit a policy"),
+    "trial": Subcommand("trial", "rows made up from a policy, as files to practise on"),
     "prepare": Subcommand("prepare", "write a data file anew as Parquet"),
     "budget": Subcommand("budget", "a budget that lasts: open, show, grant, verify"),
     "risk": Subcommand("risk", "which epsilon is safe enough"),

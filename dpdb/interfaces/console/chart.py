@@ -5,7 +5,7 @@ from __future__ import annotations
 from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.footer import NOT_PRIVATE
+from dpdb.answers.formats.footer import cautions
 from dpdb.answers.formats.sheet import ONLY_NOISE, cell_text
 from dpdb.errors import UnknownName, UsageError, did_you_mean, printable
 from dpdb.records import dataclass
@@ -39,8 +39,7 @@ def chart(answer: Answer, column: str, width: int) -> str:
     title = f"{answer.columns[chosen]} by {answer.columns[keys[0]]}"
     if _has_intervals(answer, chosen):
         title += ", ± at 95 %"
-    if not answer.private:
-        title += f" · {NOT_PRIVATE}"
+    title += "".join(f" · {caution}" for caution in cautions(answer))
     return "\n".join([printable(title), *_drawn(bars, width)])
 
 

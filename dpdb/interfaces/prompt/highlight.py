@@ -94,6 +94,7 @@ STYLE = Style.from_dict(
         "pygments.error": "ansired",
         "pygments.operator": "",
         "refused": "bg:ansired ansiwhite noreverse",
+        "trial": "ansimagenta bold",
         "auto-suggestion": "ansibrightblack",
     }
 )

@@ -30,13 +30,14 @@ from dpdb.interfaces.console.terminal import Ask, cut, tell, width
 from dpdb.interfaces.prompt.completion import ShellCompleter
 from dpdb.interfaces.prompt.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.prompt.shell import Shell
-from dpdb.interfaces.prompt.status import REFUSED, greeting, toolbar
+from dpdb.interfaces.prompt.status import REFUSED, TRIAL_STYLE, greeting, toolbar
 from dpdb.policy.output_files import xdg_home
 
 PROMPT = "dpdb> "
 MENU = 4
 """The lines kept free for completions; more would push help out of a small window."""
 TEACHING_PROMPT = "dpdb (teaching)> "
+TRIAL_PROMPT = "trial> "
 
 Read = Callable[[str], str]
 """Reads one entry that begins with the given text; raises EOFError at the end of input."""
@@ -45,8 +46,7 @@ Read = Callable[[str], str]
 def converse(shell: Shell, *, teach: bool) -> None:
     """Greet, run entries until the end of input, and print the summary of the session."""
     tell(greeting(shell.policy, width(), teach=teach))
-    message = TEACHING_PROMPT if teach else PROMPT
-    read = _plain_reader(message) if is_dumb_terminal() else _reader(shell, message)
+    read = _plain_reader(shell, teach) if is_dumb_terminal() else _reader(shell, teach)
     pending: str | None = ""
     try:
         while pending is not None:
@@ -90,10 +90,18 @@ def asker(settings: ShellSettings) -> Ask:
     return ask
 
 
-def _plain_reader(message: str) -> Read:
+def _message(shell: Shell, teach: bool) -> StyleAndTextTuples:
+    """The prompt, which says whether the next answer is of data."""
+    if shell.on_trial:
+        return [(TRIAL_STYLE, TRIAL_PROMPT)]
+    return [("", TEACHING_PROMPT if teach else PROMPT)]
+
+
+def _plain_reader(shell: Shell, teach: bool) -> Read:
     """A reader for terminals that can only print."""
 
     def read(pending: str) -> str:
+        message = _message(shell, teach)[0][1]
         text = pending + input(_continuation(len(message)) if pending else message)
         while not _is_run(text):
             text += "\n" + input(_continuation(len(message)))
@@ -102,8 +110,8 @@ def _plain_reader(message: str) -> Read:
     return read
 
 
-def _reader(shell: Shell, message: str) -> Read:
-    session = _prompt_session(shell, message)
+def _reader(shell: Shell, teach: bool) -> Read:
+    session = _prompt_session(shell, teach)
 
     def read(pending: str) -> str:
         session.editing_mode = EditingMode(shell.settings["editing"].upper())
@@ -122,13 +130,13 @@ def _depth(settings: ShellSettings) -> ColorDepth | None:
     return None if settings.is_on("color") else ColorDepth.DEPTH_1_BIT
 
 
-def _prompt_session(shell: Shell, message: str) -> PromptSession[str]:
+def _prompt_session(shell: Shell, teach: bool) -> PromptSession[str]:
     session: PromptSession[str] = PromptSession(
-        message,
+        lambda: _message(shell, teach),
         multiline=True,
         prompt_continuation=_continuation,
         key_bindings=_keys(),
-        completer=completer_of(shell, teach=message == TEACHING_PROMPT),
+        completer=completer_of(shell, teach=teach),
         lexer=PygmentsLexer(DpdbLexer),
         style=STYLE,
         include_default_pygments_style=False,

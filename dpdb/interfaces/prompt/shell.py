@@ -20,6 +20,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.formats.render import marked
 from dpdb.errors import DpdbError, UsageError, reportable
 from dpdb.interfaces.console.console import Console
 from dpdb.interfaces.console.entries import Sql
@@ -119,6 +120,11 @@ class Shell(Console):
         return self._open_session(self._progress)
 
     @property
+    def on_trial(self) -> bool:
+        """Whether the next statement is answered from made-up rows."""
+        return self.policy.is_trial or ("session" in self.__dict__ and self.session.on_trial)
+
+    @property
     def balance(self) -> Balance:
         """The budget that is left."""
         if "session" not in self.__dict__:
@@ -193,7 +199,7 @@ class Shell(Console):
             return super().answer_text(answer)
         from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
 
-        return tree(answer, self._bounded, self.room)
+        return marked(answer, tree(answer, self._bounded, self.room))
 
     def fail(self, error: DpdbError) -> None:
         tell_error(error.statement, error)

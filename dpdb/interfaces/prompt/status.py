@@ -9,6 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.formats.footer import TRIAL
 from dpdb.answers.notes.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, printable
 from dpdb.interfaces.console.terminal import cut
@@ -27,7 +28,7 @@ TEACHING = (
 def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
     """Two lines of `width` columns: the tables, and the budget with a query's share of it.
 
-    In teaching mode, what it allows follows.
+    In teaching mode, what it allows follows; in a trial, that there are no data.
     """
     budget = policy.budget
     epsilon, queries = decimal(budget.epsilon), budget.queries
@@ -42,6 +43,8 @@ def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
     )
     second = next((text for text in known if wcswidth(text) <= width), limits)
     lines = [cut(_tables(policy.tables, width), width), second]
+    if policy.is_trial:
+        lines.append(cut(TRIAL, width))
     return "\n".join(lines + [cut(line, width) for line in TEACHING if teach])
 
 
@@ -74,6 +77,7 @@ def _table(table: Table, room: int) -> str:
 BAR = 10
 """The width of the budget's bar, in columns."""
 REFUSED = "class:refused"
+TRIAL_STYLE = "class:trial"
 
 Quote = Answer | DpdbError | None
 
@@ -106,6 +110,8 @@ def _price(quote: Quote) -> tuple[str, str]:
     match quote:
         case MissingBounds() | TooLarge() | InvalidOption():
             return f" refused: {printable(quote.message)} ", REFUSED
+        case Answer(trial=True):
+            return f"{price_text(quote)} ", TRIAL_STYLE
         case Answer(cost=cost, balance=balance):
             text = f"{price_text(quote)} "
             short = (
@@ -119,6 +125,8 @@ def _price(quote: Quote) -> tuple[str, str]:
 
 def price_text(quote: Answer) -> str:
     """The price, and the 95 % margin of each release that adds noise."""
+    if quote.would_cost:
+        return f" trial: would cost ε {decimal(quote.would_cost.epsilon)}{_errors(quote)}"
     if quote.cost == FREE:
         if any(report.mechanism == EXACT for report in quote.releases):
             return " costs nothing: dp is off"

@@ -15,6 +15,7 @@ SETTINGS = {
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it costs ε again",
     "plan": "'on': the statements of a file are planned together, and share what they draw",
+    "trial": "'on': answers are of made-up rows, and free, until it is 'off'",
 }
 """The names that SET takes."""
 TEACHING = {
