@@ -83,7 +83,7 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="a CSV, Parquet, DuckDB, SQLite or Excel file, the address of a table, or a policy that names some",
+        help="a CSV, Parquet, DuckDB, SQLite or Excel file, the address of a table, or a policy",
     )
     add("--epsilon", type=epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
