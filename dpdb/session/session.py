@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,35 +15,22 @@ from dpdb.errors import (
     InvalidOption,
     Unsupported,
     UsageError,
-    paid_for,
     printable,
     traceback_shown,
 )
-from dpdb.ledger.protocol import FREE, Balance
 from dpdb.plan.logical.query import Query
-from dpdb.plan.physical.plan import Plan
-from dpdb.policy.budget import Timing, valid_budget
-from dpdb.policy.catalog import Policy, Table
+from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import Number, decimal
 from dpdb.privacy.noise.protocols import Noise
-from dpdb.privacy.noise.sources import source
-from dpdb.session.backends import PublicFacts, open_engine, open_ledger, with_public_values
+from dpdb.session.backends import PublicFacts, open_engine
 from dpdb.session.free_statements import (
-    Settings,
     assigned,
-    explained,
     listing,
     listing_notes,
     shown,
-    utc_time,
 )
-from dpdb.session.gate import Gate
-from dpdb.session.purchases import released_answers
-from dpdb.session.purchases.kept_answers import Chosen
-from dpdb.session.purchases.memory import Memory
-from dpdb.session.purchases.released_answers import Shelf
-from dpdb.session.tick import Moments, NoisyMoments, Ticks
-from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
+from dpdb.session.query_answers import QueryAnswers
+from dpdb.session.unprotected import PublicAnswers
 from dpdb.sql.selects.statements import Assign, Select, Statement, statement
 from dpdb.sql.syntax.options import with_share
 from dpdb.sql.syntax.trees import utc_day
@@ -54,12 +40,7 @@ from dpdb.trial.policy import trial_policy
 if TYPE_CHECKING:
     from typing import Self
 
-    from dpdb.answers.estimates import Draws
-    from dpdb.engines.protocol import OpenEngine, Progress
-    from dpdb.plan.physical.lowering import RowCount
-    from dpdb.session.purchases.batches import Batches, PlannedPart
-    from dpdb.session.purchases.executor import Executor
-    from dpdb.session.purchases.purchases import Purchase
+    from dpdb.engines.protocol import Progress
 
 Loss = Number | None
 """The ε or the δ that a program asks for; None for what the session decides."""
@@ -67,7 +48,7 @@ STATEMENTS = 32
 """The number of statements that stay parsed: the prompt prices a text that it then executes."""
 
 
-class Session:
+class Session(QueryAnswers):
     """Answers statements about the tables of a policy, within its budget.
 
     Everything but the noisy values is a function of the statements and the policy: the price is
@@ -93,15 +74,10 @@ class Session:
         """
         if not isinstance(teach, bool):
             raise UsageError("teach is True or False", hint="dpdb.connect(…, teach=True)")
-        valid_budget(policy.budget)
-        self._policy = policy
-        self._teach = teach
-        self._settings = Settings(trial=policy.is_trial)
+        super().__init__(policy, noise=noise, progress=progress, teach=teach, analyst=analyst)
         self._practice: Session | None = None
-        self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
-        # None of these holds the session: it and its rows are forgotten with the last name.
-        self._known = known = cache(lambda: with_public_values(policy, ledger.pinned))
-        self._noise = drawn = source(policy.noise) if noise is None else noise
+        # None of these holds the session.
+        known, ledger, drawn = self._known, self._ledger, self._noise
         engine = cache(lambda: open_engine(known(), witness=ledger.pinned))
 
         def exact(query: Query) -> Answer:
@@ -117,20 +93,6 @@ class Session:
             return read(text, values, utc_day())
 
         self._statement = parsed
-        # Where noise can be foretold the time of an answer tells nothing more.
-        moments: Moments = Ticks()
-        if policy.timing is Timing.NOISY:
-            moments = NoisyMoments(policy.budget.queries, drawn)
-        trial = policy.is_trial
-        timed = noise is None and not teach and not trial
-        self._gate = Gate(moments, timed=timed, trial=trial)
-        self._progress = progress
-        self._loaded_engine: OpenEngine | None = None
-        store = self._ledger.store if self._noise.private else None
-        self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
-        self._batches: Batches | None = None
-        self._told: set[str] = set()
-        self._counted: dict[Table, int] = {}
 
     def __repr__(self) -> str:
         """The tables, and what is left of the budget; a trial has no budget."""
@@ -143,29 +105,9 @@ class Session:
         return f"<Session on {tables}: {epsilon}, {queries} left>"
 
     @property
-    def policy(self) -> Policy:
-        """The policy that the session was made with."""
-        return self._policy
-
-    @property
-    def teach(self) -> bool:
-        """Whether the session is in teaching mode, for good."""
-        return self._teach
-
-    @property
-    def settings(self) -> Settings:
-        """The settings, as SET has changed them."""
-        return self._settings
-
-    @property
     def on_trial(self) -> bool:
         """Whether the next statement is answered from made-up rows."""
         return self.settings.trial
-
-    @property
-    def balance(self) -> Balance:
-        """The budget, and what is left of it."""
-        return self._ledger.balance
 
     def __enter__(self) -> Self:
         """The session, which the end of the `with` closes."""
@@ -337,126 +279,3 @@ class Session:
                 rows = listing(listed, known, ledger, self.settings, limits, teach=self.teach)
                 answer = shown(text, *rows, self.balance)
                 return replace(answer, note_detail=Detail.of(listing_notes(listed, known)))
-
-    @property
-    def _private(self) -> bool:
-        """Whether answers are: nothing is revealed, and nobody can foretell the noise."""
-        return self._noise.private and not self.teach
-
-    @property
-    def _engine(self) -> OpenEngine:
-        """The only way to private rows, made when needed: numpy takes long to import."""
-        self._gate.opens_on_tick()
-        if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._known(), self._progress, self._ledger.pinned)
-        return self._loaded_engine
-
-    def _executor(self, known: Draws) -> Executor:
-        """The executor that draws the releases of a plan that is paid for."""
-        from dpdb.session.purchases.executor import Executor  # noqa: PLC0415 (numpy)
-
-        return Executor(self._engine, self._noise, self.teach, known, reading=self._gate.reading)
-
-    def _plain(self, query: Query) -> PublicAnswers | UnprotectedAnswers | None:
-        """The way to answer a query without privacy; None where its answer is private."""
-        known, ledger, noise = self._known(), self._ledger, self._noise
-        engine = lambda: self._engine  # noqa: E731
-        if query.public:
-            pinned, private = ledger.pinned, self._private
-            return PublicAnswers(known, self.balance, noise, engine, pinned, private)
-        if self.settings.unprotected:
-            return UnprotectedAnswers(known, self.settings, ledger, noise, engine)
-        return None
-
-    def _asked(self, query: Query) -> Query:
-        """The query with the session's settings for what it leaves open."""
-        return replace(query, options=self.settings.filled(query.options))
-
-    def _rows(self, table: Table) -> int:
-        """The number of rows, asked for only where it is public."""
-        number = self._counted[table] = self._engine.rows(table)
-        return number
-
-    def _plans(self, query: Query, rows: RowCount) -> Chosen:
-        """The plans of a query, and what it was answered with before, unless that is to be paid."""
-        memory = Memory() if self.settings.repeats_are_paid else self._memory
-        choose = lambda each: memory.choose(each, self._known(), self.balance, rows)  # noqa: E731
-        return released_answers.chosen(query, choose, memory.draws)
-
-    def _select(self, text: str, query: Query) -> Answer:
-        """An answer that is bought, in steps where it is to be as accurate as asked."""
-        from dpdb.session.purchases.purchases import purchases, settled  # noqa: PLC0415 (numpy)
-
-        planned = self._as_planned(query)
-        if planned is not None:
-            ledger, repeat = self._ledger.recording(text), planned.answered
-            purchase = planned.purchase(ledger, lambda: self._executor(()), self._check_reads)
-            with paid_for(charged=purchase.price != FREE):
-                return self._answer(text, planned.plan_of(query), purchase, repeat)
-        chosen, options = self._plans(query, self._rows), query.options
-        plans = chosen.plans
-        if plans[-1].settled:
-            return self._answer(text, plans[-1], settled())
-        if chosen.repeats is not None:
-            return self._answer(text, plans[chosen.repeats.step], chosen.repeats, repeat=True)
-        known = self._memory.draws(plans[-1])
-        if chosen.is_free:
-            return self._answer(text, plans[-1], settled(known), repeat=True)
-        ledger = self._ledger.recording(text)
-        shelf = Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
-        self._check_reads(plans[-1])
-        steps = purchases(
-            plans, options, ledger, lambda: self._executor(known), shelf, before=chosen.before
-        )
-        bought = deque(steps, maxlen=1)
-        if not bought and chosen.before is not None:  # nothing is left for another step
-            return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
-        (purchase,) = bought
-        with paid_for():
-            released_answers.keep(query, chosen, purchase, self._memory)
-            return self._answer(text, plans[purchase.step], purchase)
-
-    def _check_reads(self, plan: Plan) -> None:
-        """Refuse a plan for which rows are looked at, before it is charged for."""
-        from dpdb.session.purchases.purchases import check_memory  # noqa: PLC0415 (numpy)
-
-        self._gate.check()
-        check_memory(plan)
-
-    def _as_planned(self, query: Query) -> PlannedPart | None:
-        """The query's part of a joint plan, where it was planned with others."""
-        batches = None if self.settings.repeats_are_paid else self._batches
-        return None if batches is None else batches.part(query)
-
-    def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
-        from dpdb.session.purchases.purchases import bought  # noqa: PLC0415 (numpy)
-
-        pinned, told = self._ledger.pinned, self._told
-        day = None if pinned is None else utc_time(pinned.since).partition(" ")[0]
-        return bought(
-            text,
-            planned,
-            purchase,
-            self.balance,
-            told=told,
-            repeat=repeat,
-            private=self._private,
-            reveal=self.settings.reveal,
-            of_day=day,
-        )
-
-    def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
-        planned = self._as_planned(query)
-        if planned is not None:
-            plan, drawn = planned.plan_of(query), planned.joint.bill.plan
-            price, notes, repeat = planned.price(self._ledger), planned.notes, planned.answered
-            at_once = planned.joint.result is not None
-        else:
-            chosen = self._plans(query, rows)
-            bill = Shelf(self._memory, chosen, self.settings.repeats_are_paid).bill(query.options)
-            price = FREE if bill is None else bill.price(self._ledger)
-            plan, notes, repeat = chosen.explained, (), chosen.is_free
-            drawn, at_once = plan, repeat or plan.settled
-        notes += () if at_once else self._gate.notes(drawn.unit_seconds)
-        answer = explained(text, plan, query.options, price, self.balance, notes=notes)
-        return replace(answer, repeat=repeat, private=self._private)

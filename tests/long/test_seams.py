@@ -60,7 +60,7 @@ FAULTS = (
           "confidence = ", "import os; return os.urandom(9).hex()\n    confidence = "),
     fault(ORACLES[3], "what is charged is told to be free", "session.purchases.purchases:bought",
           "FREE if repeat else purchase.price", "FREE"),
-    fault(ORACLES[4], "EXPLAIN knows no plan", "session.session:Session._explained",
+    fault(ORACLES[4], "EXPLAIN knows no plan", "session.query_answers:QueryAnswers._explained",
           "if planned is not None:", "if planned is not None and False:"),
     fault(ORACLES[4], "a plan says less than is charged", "session.purchases.batches:_Rehearsal.price",
           "/ len(members)", "/ (1 + len(members))"),

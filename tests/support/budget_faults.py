@@ -19,7 +19,7 @@ BUDGETS = (
         "crashing before the charge",
         [Change("session.session:Session.execute", "return self._gate.answer(",
                 "before = dict(vars(self._ledger))\n"
-                "        try:\n            return self._gate.answer(text, self._execute)\n"
+                "        try:\n            return self._gate.answer(text, answer)\n"
                 "        except BaseException:\n            vars(self._ledger).update(before)\n"
                 "            raise\n        return self._gate.answer(")],
         "audit/test_failing_queries.py::test_a07_the_debit_comes_before_the_rows",
@@ -33,7 +33,7 @@ BUDGETS = (
     Mutant(
         "a price for each group that is seen",
         "costs, refusals",
-        [Change("session.session:Session._answer", "return bought(",
+        [Change("session.query_answers:QueryAnswers._answer", "return bought(",
                 "seen = sum(map(bool, purchase.result.noisy.draws[0].tolist()))\n"
                 "        price = replace(purchase.price, epsilon=purchase.price.epsilon * seen)\n"
                 "        purchase = replace(purchase, price=price)\n        return bought(")],
@@ -48,7 +48,7 @@ BUDGETS = (
     Mutant(
         "fresh noise for nothing",
         "averaging",
-        [Change("session.session:Session._select", "repeat=True)\n        ledger = self._ledger.recording(text)\n",
+        [Change("session.query_answers:QueryAnswers._select", "repeat=True)\n        ledger = self._ledger.recording(text)\n",
                 "repeat=True)\n        from dpdb.ledger.spending import MemoryLedger\n"
                 "        ledger = MemoryLedger(self.policy.budget)\n")],
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
@@ -86,7 +86,7 @@ BUDGETS = (
     Mutant(
         "EXPLAIN tells a query's price alone, though it was planned with others",
         "costs, refusals",
-        [Change("session.session:Session._explained", "if planned is not None:",
+        [Change("session.query_answers:QueryAnswers._explained", "if planned is not None:",
                 "if planned is not None and False:")],
         "system/command_line/test_batches.py::test_explain_tells_price_and_noise_as_planned",
     ),

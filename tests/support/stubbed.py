@@ -41,7 +41,7 @@ def exchange() -> None:
     import dpdb.session.session  # noqa: PLC0415
     from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
 
-    dpdb.session.session.source = lambda _: Repeated()
+    dpdb.session.query_answers.source = lambda _: Repeated()
     if HOW == "endless":
         MemoryEngine.exact = work_for_ever
 

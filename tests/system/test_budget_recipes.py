@@ -37,7 +37,7 @@ def test_a_session_of_two_analysts(
     clinic: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without noise, so that each ± on the page can be compared."""
-    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
+    monkeypatch.setattr("dpdb.session.query_answers.source", lambda _: Noiseless())
     assert len(STEPS) == 7
     for command, expected in STEPS:
         assert main(shlex.split(command)[1:]) == 0

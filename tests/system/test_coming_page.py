@@ -34,7 +34,7 @@ ELSE = ("MODE", "MAX", "HAVING", "RANK", "BOOL_OR", "SAMPLE", "/ 0", "DESCRIBE",
 @pytest.fixture(autouse=True)
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
+    monkeypatch.setattr("dpdb.session.query_answers.source", lambda _: Noiseless())
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_every_block_is_run() -> None:
 
 
 def test_sessions_print_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
+    monkeypatch.setattr("dpdb.session.query_answers.source", lambda _: Noiseless())
     names: dict[str, Any] = {}
     examples = doctest.DocTestParser().get_examples(SESSIONS)
     assert len(examples) > 10

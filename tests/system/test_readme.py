@@ -57,7 +57,7 @@ def test_the_widths_on_a_page_are_those_of_the_answer(
     command: str, printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("dpdb.session.session.source", lambda _: Noiseless())
+    monkeypatch.setattr("dpdb.session.query_answers.source", lambda _: Noiseless())
     commands = arguments(command)
     assert commands is not None
     for words in commands:

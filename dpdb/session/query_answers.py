@@ -1,0 +1,218 @@
+"""How a session answers queries: it plans, prices and charges them, and draws the noise."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dpdb.answers.answer import Answer
+from dpdb.errors import paid_for
+from dpdb.ledger.protocol import FREE
+from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.plan import Plan
+from dpdb.policy.budget import Timing, valid_budget
+from dpdb.policy.catalog import Policy, Table
+from dpdb.privacy.noise.protocols import Noise
+from dpdb.privacy.noise.sources import source
+from dpdb.session.backends import open_engine, open_ledger, with_public_values
+from dpdb.session.free_statements import Settings, explained, utc_time
+from dpdb.session.gate import Gate
+from dpdb.session.purchases import released_answers
+from dpdb.session.purchases.kept_answers import Chosen
+from dpdb.session.purchases.memory import Memory
+from dpdb.session.purchases.released_answers import Shelf
+from dpdb.session.tick import Moments, NoisyMoments, Ticks
+from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
+    from dpdb.engines.protocol import OpenEngine, Progress
+    from dpdb.ledger.protocol import Balance
+    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.session.purchases.batches import Batches, PlannedPart
+    from dpdb.session.purchases.executor import Executor
+    from dpdb.session.purchases.purchases import Purchase
+
+
+class QueryAnswers:
+    """Answers queries of one budget; `Session` is this with statements around it.
+
+    The price is taken before any row is looked at.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        noise: Noise | None,
+        progress: Progress | None,
+        teach: bool,
+        analyst: str | None,
+    ):
+        valid_budget(policy.budget)
+        self._policy = policy
+        self._teach = teach
+        self._settings = Settings(trial=policy.is_trial)
+        self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
+        # Nothing here holds the session: it and its rows are forgotten with the last name.
+        self._known = cache(lambda: with_public_values(policy, ledger.pinned))
+        self._noise = drawn = source(policy.noise) if noise is None else noise
+        # Where noise can be foretold the time of an answer tells nothing more.
+        moments: Moments = Ticks()
+        if policy.timing is Timing.NOISY:
+            moments = NoisyMoments(policy.budget.queries, drawn)
+        trial = policy.is_trial
+        timed = noise is None and not teach and not trial
+        self._gate = Gate(moments, timed=timed, trial=trial)
+        self._progress = progress
+        self._loaded_engine: OpenEngine | None = None
+        store = self._ledger.store if self._noise.private else None
+        self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
+        self._batches: Batches | None = None
+        self._told: set[str] = set()
+        self._counted: dict[Table, int] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that the session was made with."""
+        return self._policy
+
+    @property
+    def teach(self) -> bool:
+        """Whether the session is in teaching mode, for good."""
+        return self._teach
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, as SET has changed them."""
+        return self._settings
+
+    @property
+    def balance(self) -> Balance:
+        """The budget, and what is left of it."""
+        return self._ledger.balance
+
+    @property
+    def _private(self) -> bool:
+        """Whether answers are: nothing is revealed, and nobody can foretell the noise."""
+        return self._noise.private and not self.teach
+
+    @property
+    def _engine(self) -> OpenEngine:
+        """The only way to private rows, made when needed: numpy takes long to import."""
+        self._gate.opens_on_tick()
+        if self._loaded_engine is None:
+            self._loaded_engine = open_engine(self._known(), self._progress, self._ledger.pinned)
+        return self._loaded_engine
+
+    def _executor(self, known: Draws) -> Executor:
+        """The executor that draws the releases of a plan that is paid for."""
+        from dpdb.session.purchases.executor import Executor  # noqa: PLC0415 (numpy)
+
+        return Executor(self._engine, self._noise, self.teach, known, reading=self._gate.reading)
+
+    def _plain(self, query: Query) -> PublicAnswers | UnprotectedAnswers | None:
+        """The way to answer a query without privacy; None where its answer is private."""
+        known, ledger, noise = self._known(), self._ledger, self._noise
+        engine = lambda: self._engine  # noqa: E731
+        if query.public:
+            pinned, private = ledger.pinned, self._private
+            return PublicAnswers(known, self.balance, noise, engine, pinned, private)
+        if self.settings.unprotected:
+            return UnprotectedAnswers(known, self.settings, ledger, noise, engine)
+        return None
+
+    def _asked(self, query: Query) -> Query:
+        """The query with the session's settings for what it leaves open."""
+        return replace(query, options=self.settings.filled(query.options))
+
+    def _rows(self, table: Table) -> int:
+        """The number of rows, asked for only where it is public."""
+        number = self._counted[table] = self._engine.rows(table)
+        return number
+
+    def _plans(self, query: Query, rows: RowCount) -> Chosen:
+        """The plans of a query, and what it was answered with before, unless that is to be paid."""
+        memory = Memory() if self.settings.repeats_are_paid else self._memory
+        choose = lambda each: memory.choose(each, self._known(), self.balance, rows)  # noqa: E731
+        return released_answers.chosen(query, choose, memory.draws)
+
+    def _select(self, text: str, query: Query) -> Answer:
+        """An answer that is bought, in steps where it is to be as accurate as asked."""
+        from dpdb.session.purchases.purchases import purchases, settled  # noqa: PLC0415 (numpy)
+
+        planned = self._as_planned(query)
+        if planned is not None:
+            ledger, repeat = self._ledger.recording(text), planned.answered
+            purchase = planned.purchase(ledger, lambda: self._executor(()), self._check_reads)
+            with paid_for(charged=purchase.price != FREE):
+                return self._answer(text, planned.plan_of(query), purchase, repeat)
+        chosen, options = self._plans(query, self._rows), query.options
+        plans = chosen.plans
+        if plans[-1].settled:
+            return self._answer(text, plans[-1], settled())
+        if chosen.repeats is not None:
+            return self._answer(text, plans[chosen.repeats.step], chosen.repeats, repeat=True)
+        known = self._memory.draws(plans[-1])
+        if chosen.is_free:
+            return self._answer(text, plans[-1], settled(known), repeat=True)
+        ledger = self._ledger.recording(text)
+        shelf = Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
+        self._check_reads(plans[-1])
+        steps = purchases(
+            plans, options, ledger, lambda: self._executor(known), shelf, before=chosen.before
+        )
+        bought = deque(steps, maxlen=1)
+        if not bought and chosen.before is not None:  # nothing is left for another step
+            return self._answer(text, plans[chosen.before.step], chosen.before, repeat=True)
+        (purchase,) = bought
+        with paid_for():
+            released_answers.keep(query, chosen, purchase, self._memory)
+            return self._answer(text, plans[purchase.step], purchase)
+
+    def _check_reads(self, plan: Plan) -> None:
+        """Refuse a plan for which rows are looked at, before it is charged for."""
+        from dpdb.session.purchases.purchases import check_memory  # noqa: PLC0415 (numpy)
+
+        self._gate.check()
+        check_memory(plan)
+
+    def _as_planned(self, query: Query) -> PlannedPart | None:
+        """The query's part of a joint plan, where it was planned with others."""
+        batches = None if self.settings.repeats_are_paid else self._batches
+        return None if batches is None else batches.part(query)
+
+    def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
+        from dpdb.session.purchases.purchases import bought  # noqa: PLC0415 (numpy)
+
+        pinned, told = self._ledger.pinned, self._told
+        day = None if pinned is None else utc_time(pinned.since).partition(" ")[0]
+        return bought(
+            text,
+            planned,
+            purchase,
+            self.balance,
+            told=told,
+            repeat=repeat,
+            private=self._private,
+            reveal=self.settings.reveal,
+            of_day=day,
+        )
+
+    def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
+        planned = self._as_planned(query)
+        if planned is not None:
+            plan, drawn = planned.plan_of(query), planned.joint.bill.plan
+            price, notes, repeat = planned.price(self._ledger), planned.notes, planned.answered
+            at_once = planned.joint.result is not None
+        else:
+            chosen = self._plans(query, rows)
+            bill = Shelf(self._memory, chosen, self.settings.repeats_are_paid).bill(query.options)
+            price = FREE if bill is None else bill.price(self._ledger)
+            plan, notes, repeat = chosen.explained, (), chosen.is_free
+            drawn, at_once = plan, repeat or plan.settled
+        notes += () if at_once else self._gate.notes(drawn.unit_seconds)
+        answer = explained(text, plan, query.options, price, self.balance, notes=notes)
+        return replace(answer, repeat=repeat, private=self._private)
