@@ -157,6 +157,15 @@ def test_every_word_of_the_glossary_is_a_topic() -> None:
         assert manual.topic(word)
 
 
+def test_every_word_of_the_glossary_is_on_another_page() -> None:
+    others = " ".join(manual.page(name) for name in manual.PAGES if name != "glossary").casefold()
+    words = re.findall(r"^\*\*(.+?)\*\*", manual.page("glossary"), flags=re.MULTILINE)
+    alone = [
+        word for word in words if not any(form.casefold() in others for form in word.split(", "))
+    ]
+    assert alone == []
+
+
 def test_every_heading_is_found_by_its_words() -> None:
     for section in (section for name in manual.PAGES for section in manual.sections(name)):
         asked = section.title.partition(":")[2] or section.title

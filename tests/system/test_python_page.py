@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = manual.page("python")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
 SESSIONS = "".join(text for kind, text in BLOCKS if kind == "pycon")
+README = "".join(re.findall(r"```pycon\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S))
 CELLS = [text for kind, text in BLOCKS if kind == "ipython"]
 
 
@@ -50,7 +51,7 @@ def test_sessions_print_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> N
     names: dict[str, Any] = {}
     examples = doctest.DocTestParser().get_examples(SESSIONS)
     assert len(examples) > 10
-    for example in examples:
+    for example in (*examples, *doctest.DocTestParser().get_examples(README)):
         printed = StringIO()
         with redirect_stdout(printed):
             exec(compile(example.source, "python.md", "single"), names)

@@ -83,7 +83,7 @@ RUN = {
         *("school", "funnel", "survey"),  # test_examples
     },
     "sql": {"howto", "sql", "tpch"},
-    "pycon": {"python"},
+    "pycon": {"README", "python"},
     "ipython": {"python"},
     "python": {"teaching", "lesson", "python"},
 }
