@@ -119,6 +119,7 @@ class PublicFacts(Facts):
     """Gives the exact answers of queries that read public tables; None where there are none."""
     _known: dict[tuple[Table, tuple[str, ...]], int] = field(default_factory=dict)
     _answered: dict[Query, LiteralColumns] = field(default_factory=dict)
+    _told: set[Query] = field(default_factory=set)
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
         """The most rows of the table that have the same values in the columns."""
@@ -126,6 +127,15 @@ class PublicFacts(Facts):
         if asked not in self._known:
             self._known[asked] = most_alike(table, columns, self.witness)
         return self._known[asked]
+
+    def is_told(self, query: object) -> bool:
+        """Whether the query is a temporary table, whose noisy rows are told."""
+        return query in self._told
+
+    def tell(self, query: Query, answer: Answer) -> None:
+        """Keep the noisy rows of a temporary table."""
+        self._told.add(query)
+        self._answered[query] = _literals(answer)
 
     def rows(self, query: object) -> tuple[tuple[Value | None, ...], ...] | None:
         """The rows of a query, with the values of constants."""
@@ -153,12 +163,14 @@ class PublicFacts(Facts):
         if self.answers is None:
             return None
         if query not in self._answered:
-            answer = self.answers(query)
-            pairs = zip(answer.cells, answer.kinds, strict=True)
-            self._answered[query] = tuple(
-                tuple(_literal(cell, kind) for cell in column.cells) for column, kind in pairs
-            )
+            self._answered[query] = _literals(self.answers(query))
         return self._answered[query]
+
+
+def _literals(answer: Answer) -> LiteralColumns:
+    """The cells of an answer as constants of a query."""
+    pairs = zip(answer.cells, answer.kinds, strict=True)
+    return tuple(tuple(_literal(cell, kind) for cell in column.cells) for column, kind in pairs)
 
 
 def _literal(cell: Cell, kind: Kind) -> Literal:

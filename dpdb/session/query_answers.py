@@ -201,7 +201,7 @@ class QueryAnswers:
             of_day=day,
         )
 
-    def _explained(self, text: str, query: Query, rows: RowCount) -> Answer:
+    def _explained(self, text: str, query: Query, rows: RowCount, first: str = "") -> Answer:
         planned = self._as_planned(query)
         if planned is not None:
             plan, drawn = planned.plan_of(query), planned.joint.bill.plan
@@ -214,5 +214,6 @@ class QueryAnswers:
             plan, notes, repeat = chosen.explained, (), chosen.is_free
             drawn, at_once = plan, repeat or plan.settled
         notes += () if at_once else self._gate.notes(drawn.unit_seconds)
+        notes = (first, *notes) if first else notes
         answer = explained(text, plan, query.options, price, self.balance, notes=notes)
         return replace(answer, repeat=repeat, private=self._private)

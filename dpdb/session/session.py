@@ -18,7 +18,7 @@ from dpdb.errors import (
     printable,
     traceback_shown,
 )
-from dpdb.plan.logical.query import Query
+from dpdb.plan.logical.query import NO_OPTIONS, Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import Number, decimal
 from dpdb.privacy.noise.protocols import Noise
@@ -84,9 +84,12 @@ class Session(QueryAnswers):
             told = PublicAnswers(known(), ledger.balance, drawn, engine, ledger.pinned)
             return told.answer("", query)
 
-        facts = PublicFacts(ledger.pinned, exact)
-        read = lru_cache(STATEMENTS)(
-            lambda text, values, today: statement(text, known(), facts, values, today)
+        self._facts = facts = PublicFacts(ledger.pinned, exact)
+        self._temporary = temporary = dict[str, Query]()
+        self._read_once = read = lru_cache(STATEMENTS)(
+            lambda text, values, today: statement(
+                text, known(), facts, values, today=today, temporary=temporary
+            )
         )
 
         def parsed(text: str, values: Values = ()) -> Statement:
@@ -265,11 +268,20 @@ class Session(QueryAnswers):
         return replace(self._explained(text, query, rows), release_detail=Detail.of(()))
 
     def _execute(self, text: str, read: Statement) -> Answer:
+        answer = self._answered(text, read)
+        if isinstance(read, Select) and read.name:
+            query = replace(read.query, options=NO_OPTIONS)
+            self._temporary[read.name.casefold()] = query
+            self._facts.tell(query, answer)
+            self._read_once.cache_clear()
+        return answer
+
+    def _answered(self, text: str, read: Statement) -> Answer:
         match read:
             case Select(query=query, explain=explain, text=text) if plain := self._plain(query):
                 return plain.explained(text, query) if explain else plain.answer(text, query)
-            case Select(query=query, explain=True, text=text):
-                return self._explained(text, self._asked(query), self._rows)
+            case Select(query=query, explain=True, text=text, note=note):
+                return self._explained(text, self._asked(query), self._rows, note)
             case Select(query=query, text=text):
                 return self._select(text, self._asked(query))
             case Assign() as assign:

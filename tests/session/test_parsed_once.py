@@ -21,7 +21,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     parse = session.statement
     monkeypatch.setattr(
-        session, "statement", lambda text, *known: texts.append(text) or parse(text, *known)
+        session,
+        "statement",
+        lambda text, *known, **more: texts.append(text) or parse(text, *known, **more),
     )
     return texts
 

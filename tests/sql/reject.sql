@@ -462,10 +462,20 @@ SELECT COUNT(*) FROM people AS p CROSS JOIN people AS q USING (zip);
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) MAX(n) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) AS n FROM people) AS t;
 -- InvalidOption 1:21 OPTIONS are for a SELECT whose answer gets noise
 SELECT AVG(a) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) age AS a FROM people) AS t;
--- Unsupported 1:1 an aggregate for each column
+-- SyntaxFault 1:1 PIVOT t ON y USING SUM(x) GROUP BY z
 PIVOT people ON zip USING SUM(age);
--- Unsupported 1:1 QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t
-SUMMARIZE people;
+-- Unsupported IN ('a', 'b')
+PIVOT people ON zip, age USING SUM(age) GROUP BY age;
+-- Unsupported the policy lists no values of name
+PIVOT people ON name USING SUM(age) GROUP BY zip;
+-- TooLarge 101 values
+PIVOT visits ON points USING COUNT(*) GROUP BY plan;
+-- Unsupported 1:11 SHOW TABLES lists the tables
+SUMMARIZE nobody;
+-- Unsupported 1:19 give it another name
+CREATE TEMP TABLE people AS SELECT COUNT(*) FROM people;
+-- Unsupported single rows are never shown
+CREATE TEMP TABLE leak AS SELECT * FROM people;
 -- Unsupported 1:1 did you mean SELECT?
 SELCT COUNT(*) FROM people;
 -- Unsupported ESCAPE

@@ -74,6 +74,13 @@ ALIKE = [
      "SELECT SUM(SQRT(points)), SUM(points + 1), SUM(-points) FROM visits"),
     ("SELECT SUM(points, 0, 10), AVG(points * GREATEST(grade, 1), 0, 90) FROM visits",
      "SELECT SUM(CLAMP(points, 0, 10)), AVG(CLAMP(points * GREATEST(grade, 1), 0, 90)) FROM visits"),
+    ("PIVOT visits ON plan IN ('gold', 'free') USING SUM(points), COUNT(*) AS n GROUP BY grade ORDER BY 2",
+     "SELECT grade, SUM(points) FILTER (WHERE plan = 'gold'), COUNT(*) FILTER (WHERE plan = 'gold'),"
+     " SUM(points) FILTER (WHERE plan = 'free'), COUNT(*) FILTER (WHERE plan = 'free')"
+     " FROM visits GROUP BY grade ORDER BY 2"),
+    ("PIVOT visits ON plan USING AVG(points) GROUP BY member LIMIT 3",
+     "SELECT member, AVG(points) FILTER (WHERE plan = 'basic'), AVG(points) FILTER (WHERE plan = 'gold'),"
+     " AVG(points) FILTER (WHERE plan = 'none at all') FROM visits GROUP BY member LIMIT 3"),
     ("SELECT varPop(points), covarSamp(points, grade), COVAR(points, grade) FROM visits",
      "SELECT VAR_POP(points), COVAR_SAMP(points, grade), COVAR_POP(points, grade) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE points = 30.0 OR points IN (7.0, 8)",

@@ -31,6 +31,9 @@ LONGEST_FILE = 10_000_000
 _NAME = r"""(?:\w+|"[^"\n]*"|`[^`\n]*`)"""
 _STATEMENT = re.compile(
     r"(explain\s+)?(select|with|from)\b(?!\s*,)(?s:.*)|show\s+(budget|history|tables|all)"
+    r"|(explain\s+)?pivot\s(?s:.*)\son\s(?s:.*)\susing\s(?s:.*)"
+    rf"|(explain\s+)?summarize[ \t]+{_NAME}|create\s+(or\s+replace\s+)?temp(orary)?\s+(table|view)"
+    rf"\s+{_NAME}\s+as\s+(select|with|from)\b(?s:.*)"
     rf"|desc(ribe)?[ \t]+{_NAME}|set[ \t]+\w+[ \t]*=[^\n,]*",
     re.IGNORECASE,
 )

@@ -237,11 +237,11 @@ _BOUNDED: dict[Takes, tuple[Row, ...]] = {
         ("REGR_SXY(y, x)", "REGR_COUNT times the covariance"),
         ("SKEWNESS(x)", "the skewness of a sample", "SKEW"),
         ("GEOMEAN(x)", "the geometric mean; x is above 0", "GEOMETRIC_MEAN"),
-        ("MAD(x)", "the median distance from the median"),
         ("KURTOSIS(x)", "the excess kurtosis of a sample"),
     ),
     Takes.ORDINAL: (
         ("MEDIAN(x)", "a value near the middle one"),
+        ("MAD(x)", "the median distance from the median, of dates in days"),
         ("QUANTILE_CONT(x, q)", "a value with about q of the others below it",
          "QUANTILE QUANTILE_DISC APPROX_QUANTILE APPROX_PERCENTILE"),
         ("APPROX_QUANTILES(x, n)", "the ends of n equal parts, a column for each",

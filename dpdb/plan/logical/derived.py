@@ -176,6 +176,12 @@ def derived_query(derived: Derived) -> DerivedQuery:
     return DerivedQuery(releases[0].table, outputs, (), subqueries=releases, derived=derived)
 
 
+def as_derived(query: Query) -> Derived:
+    """The answer of a query as a table that other SELECTs read."""
+    known = query.derived if isinstance(query, DerivedQuery) else None
+    return known or Released(query)
+
+
 def inputs(derived: Derived) -> tuple[Derived, ...]:
     """The derived tables that one is computed from, those of scalar subqueries included."""
     match derived:
@@ -324,8 +330,8 @@ def is_one_row(derived: Derived) -> bool:
             return not query.keys or query.limit == 1
         case Values(rows=rows):
             return len(rows) <= 1
-        case Selection(grouped=grouped, keys=keys, limit=limit):
-            return limit == 1 or (grouped and not keys)
+        case Selection(input=below, grouped=grouped, keys=keys, limit=limit):
+            return limit == 1 or (grouped and not keys) or is_one_row(below)
         case UnionAll() | AnswerJoin():
             return False
         case _:

@@ -304,6 +304,10 @@ class Facts(Protocol):
         Raises Unsupported where the query has more rows than one.
         """
 
+    def is_told(self, query: object) -> bool:
+        """Whether the noisy rows of a query are told, as those of a temporary table are."""
+        return False
+
 
 class _NoFacts(Facts):
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:

@@ -21,6 +21,7 @@ from dpdb.plan.logical.derived import (
     Selection,
     UnionAll,
     Values,
+    as_derived,
     derived_query,
     is_one_row,
     released,
@@ -47,12 +48,20 @@ def as_answer(view: View) -> View:
 
 
 def with_exact_rows(derived: Derived, facts: Facts) -> Derived:
-    """The derived table with the exact rows of its public queries, if it reads others, too."""
-    queries = list(released(derived))
+    """The derived table with the exact rows of its public queries, if it reads others, too.
+
+    The rows of temporary tables are constants in the same way, so that nothing is drawn anew. If a
+    statement reads nothing else, its first one stays the repeat of a query, with its intervals.
+    """
+    queries = dict.fromkeys(released(derived))
     mixed = not all(query.public for query in queries)
+    told = [query for query in queries if facts.is_told(query)]
+    first = told[0] if told and all(each.public or each in told for each in queries) else None
 
     def exact(each: Derived) -> Derived:
         match each:
+            case Released(query=query) if query in told:
+                return as_derived(query) if query is first else _values(query, facts) or each
             case Released(query=query) if isinstance(query, PublicRows) or (mixed and query.public):
                 return _values(query, facts) or each
             case UnionAll(inputs=several):

@@ -11,6 +11,7 @@ but NULL, as in DuckDB.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -18,7 +19,7 @@ from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import InvalidOption, Unsupported
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
-from dpdb.plan.logical.derived import Derived
+from dpdb.plan.logical.derived import Derived, Released, as_derived, released
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy, changed
@@ -34,7 +35,7 @@ from dpdb.sql.from_clause.exact_answers import (
 )
 from dpdb.sql.scalars.spellings import write_out_deviations, write_out_ratios
 from dpdb.sql.scopes.select_binder import SelectBinder
-from dpdb.sql.scopes.views import Scope, View
+from dpdb.sql.scopes.views import Scope, View, derived_view
 from dpdb.sql.selects import derived_tables, unions
 from dpdb.sql.selects.correlated import CorrelatedBinder, is_correlated
 from dpdb.sql.selects.derived_tables import are_asked_for, public_rows, single_row
@@ -45,6 +46,9 @@ from dpdb.sql.syntax.trees import Effort, only, place, place_at
 from dpdb.sql.text.dialect import select_start, select_tree
 from dpdb.sql.text.placeholders import Placeholders
 from dpdb.sql.text.tokens import column_names, labels_of
+
+NO_TABLES: Mapping[str, Query] = {}
+"""No temporary tables."""
 
 
 def bind(
@@ -57,16 +61,19 @@ def bind(
     facts: Facts = NO_FACTS,
     placeholders: Placeholders | None = None,
     today: int | None = None,
+    temporary: Mapping[str, Query] = NO_TABLES,
 ) -> Query:
     """The query that these tokens of `text`, a single SELECT, ask of the policy's tables.
 
+    It may also read `temporary` tables, the answers of queries, by their names in small letters.
     The tokens are those of `placeholders` for the parser, where the statement has any.
     """
     tree = select_tree(tokens, text)
     if placeholders is not None:
         placeholders.placed(tree)
         tokens = placeholders.labelled(tokens)
-    binder = Binder(text, policy, tokens, facts, Effort(today), rows=True, terms=terms)
+    views = {name: derived_view(Released(each)) for name, each in temporary.items()}
+    binder = Binder(text, policy, tokens, facts, Effort(today), views, rows=True, terms=terms)
     query = binder.query(tree, options)
     if unread := terms.keys() - binder.effort.selects:
         raise InvalidOption(_NOT_RELEASED, place=place_at(min(each or 0 for each in unread), text))
@@ -125,6 +132,12 @@ class Binder(SelectBinder):
     def subquery(self, node: exp.Subquery) -> Expr:
         only(node, self.text, "this")
         query = self.within(rows=True).query(node.this)
+        if any(map(self.facts.is_told, released(as_derived(query)))):
+            raise Unsupported(
+                "a temporary table is not compared with rows",
+                hint="WITH draws it together with this statement; or write its value",
+                place=place(node, self.text),
+            )
         if (known := known_value(query, self.facts)) is not None:
             return known
         check_scalar(query, node, self.text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 from fractions import Fraction
 from itertools import takewhile
@@ -15,7 +17,8 @@ from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.plan.unit_work import check_time
 from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
-from dpdb.sql.selects.binder import bind
+from dpdb.sql.selects.binder import NO_TABLES, bind
+from dpdb.sql.selects.short_statements import summary, written_out
 from dpdb.sql.syntax.literals import number
 from dpdb.sql.syntax.option_names import SETTINGS, TEACHING
 from dpdb.sql.syntax.options import Terms, WrittenOption, read_options
@@ -35,6 +38,10 @@ class Select:
     explain: bool = False
     text: str = ""
     """The statement with its parameters' values, as answers and ledgers show it."""
+    note: str = ""
+    """The first note of its EXPLAIN."""
+    name: str = ""
+    """The temporary table that its answer is from now on."""
 
 
 class Show(StrEnum):
@@ -73,7 +80,9 @@ def statement(
     policy: Policy,
     facts: Facts = NO_FACTS,
     values: Values = (),
+    *,
     today: int | None = None,
+    temporary: Mapping[str, Query] = NO_TABLES,
 ) -> Statement:
     """The statement that `text` writes, without its `;`, with the values of its parameters.
 
@@ -81,14 +90,24 @@ def statement(
     """
     tokens = read_tokens(text)
     placeholders = Placeholders(text, tokens, values)
-    words = _Words(text, placeholders.parsed, placeholders, today)
+    words = _Words(text, placeholders.parsed, placeholders, today, temporary)
+    skip = int(words.leading[:1] == ["EXPLAIN"])
+    note = ""
+    if words.leading[skip : skip + 1] == ["SUMMARIZE"]:
+        note = f"to be asked for as {summary(words.tokens[skip:], text, policy)}"
+    words.tokens[skip:] = written_out(words.tokens[skip:], text, policy)
+    if words.leading[:3] == ["CREATE", "OR", "REPLACE"]:
+        del words.tokens[1:3]
     match words.leading:
         case ["EXPLAIN", *_]:
             query = _select(policy, facts, words, skip=1)
-            return Select(query, explain=True, text=placeholders.text)
+            return Select(query, explain=True, text=placeholders.text, note=note)
         case ["SELECT" | "WITH" | "FROM", *_]:
             query = _select(policy, facts, words, skip=0)
-            return Select(query, text=placeholders.text)
+            return Select(query, bool(note), placeholders.text, note)
+        case ["CREATE", "TEMP" | "TEMPORARY", "TABLE" | "VIEW", _, "AS", *_]:
+            query = _select(policy, facts, words, skip=5)
+            return Select(query, text=placeholders.text, name=_new_name(words, policy))
         case _ if placeholders:
             raise Unsupported("only a SELECT takes values", place=placeholders.place)
         case ["SHOW", ("BUDGET" | "HISTORY" | "TABLES" | "ALL") as listed]:
@@ -110,17 +129,24 @@ def statement(
     )
 
 
+def _new_name(words: _Words, policy: Policy) -> str:
+    """The name of a temporary table, which no table of the policy has."""
+    name = words.tokens[3].text
+    if policy.table(name) is not None:
+        raise Unsupported(
+            f"{name} is a table of the policy", hint="give it another name", place=words.place(3)
+        )
+    return name
+
+
 _ONLY_READ = "the tables are only read; nothing is written, and so nothing is committed"
 _INSTEAD = {
-    "SUMMARIZE": "DESCRIBE table shows what is declared, and SELECT COUNT(x), AVG(x), STDDEV(x),"
-    " QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t what a column is like",
-    "PIVOT": "an aggregate for each column: SELECT x, SUM(z) FILTER (WHERE y = 'a') AS a,"
-    " SUM(z) FILTER (WHERE y = 'b') AS b FROM t GROUP BY x",
     "DESCRIBE": "SHOW TABLES lists the tables, and EXPLAIN SELECT … says what an answer would cost",
     "PRAGMA": "DESCRIBE table shows its columns, SHOW ALL the settings",
     "TABLE": "single rows are never shown; try SELECT COUNT(*) FROM t",
     "VALUES": "without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
-    "CREATE": "WITH v AS (SELECT …) SELECT … names a table for one statement",
+    "CREATE": "CREATE TEMP TABLE v AS SELECT … names an answer for the session, and WITH v AS"
+    " (SELECT …) SELECT … a table for one statement",
     "COPY": ".mode csv and .once FILE write the next answer to a file",
     "ATTACH": "dpdb FILE FILE starts with several files",
     "USE": "dpdb FILE FILE starts with several files; their tables need no other name",
@@ -140,11 +166,12 @@ class _Words:
     tokens: list[Token]
     placeholders: Placeholders | None = None
     today: int | None = None
+    temporary: Mapping[str, Query] = field(default_factory=dict)
 
     @property
     def leading(self) -> list[str]:
-        """The first three tokens in upper case; fewer if the statement is shorter."""
-        return [token.text.upper() for token in self.tokens[:3]]
+        """The first five tokens in upper case; fewer if the statement is shorter."""
+        return [token.text.upper() for token in self.tokens[:5]]
 
     def instead(self) -> str | None:
         """A hint for a statement that begins with an unknown word."""
@@ -183,7 +210,7 @@ def _select(policy: Policy, facts: Facts, words: _Words, skip: int) -> Query:
     placeholders, today = words.placeholders, words.today
     query = bind(
         tokens, words.text, policy, options, terms,
-        facts=facts, placeholders=placeholders, today=today,
+        facts=facts, placeholders=placeholders, today=today, temporary=words.temporary,
     )  # fmt: skip
     check_time(query, words.place(skip))
     return query

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from sqlglot import exp
 from sqlglot.errors import TokenError
@@ -264,7 +264,8 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
             return [each.sql() for each in tree.expressions]  # FROM t is SELECT * FROM t.
         raise Unsupported("a subquery begins with SELECT", place=place(source, text))
     names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
-    behind = [_named(token, names) for token in tokens if token.start >= first]
+    rest = dropwhile(lambda token: token.start != first, tokens)
+    behind = [_named(token, names) for token in rest]
     written = labels(behind, _CLAUSES if 0 <= start(source) < first else _AFTER_ITEMS)
     if not all(written) or len(written) != len(tree.expressions):
         raise SyntaxFault(
