@@ -1,16 +1,17 @@
-"""Exact comparisons of random reals with exp(-γ), and the acceptance of Gaussian candidates."""
+"""Exact comparisons of random reals with chances, and the acceptance of Gaussian candidates."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     import numpy.typing as npt
+
+    from dpdb.privacy.noise.protocols import Noise
 
 _MARGIN = 2.0**-40  # comparisons in doubles of numbers this near are repeated in integers
 
@@ -56,6 +57,47 @@ def exp_digits(gamma: Fraction, bits: int) -> int:
         below *= n * b
         before, digits = digits, (above << bits) // below
     return digits
+
+
+ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
+"""A chance, from below and from above, by this number of binary digits of what it follows from."""
+_WORD = 64
+
+
+def coins(bounds: ChanceBounds, size: int, noise: Noise) -> npt.NDArray[np.bool_]:
+    """Independent coins that are true with this chance, exactly.
+
+    A random real is compared with the bounds, with as many digits of both as it takes.
+    """
+    import numpy as np  # noqa: PLC0415 - loaded by the first draw
+
+    words = uniform_words(size, noise)
+    low, high = (end * 2**_WORD for end in bounds(4 * _WORD))
+    least, most = math.floor(low), min(max(math.ceil(high) - 1, 0), 2**_WORD - 1)
+    true: npt.NDArray[np.bool_] = words < np.uint64(least)
+    for near in ((words >= np.uint64(least)) & (words <= np.uint64(most))).nonzero()[0]:
+        true[near] = _coin(bounds, int(words[near]), noise)
+    return true
+
+
+def _coin(bounds: ChanceBounds, word: int, noise: Noise) -> bool:
+    """Whether a real that begins with the 64 digits of `word` is below the chance."""
+    bits = _WORD
+    while True:
+        low, high = bounds(4 * bits)
+        if word + 1 <= low * 2**bits:
+            return True
+        if word >= high * 2**bits:
+            return False
+        word, bits = word << _WORD | noise.below(2**_WORD), bits + _WORD
+
+
+def uniform_words(size: int, noise: Noise) -> npt.NDArray[np.uint64]:
+    """Independent uniform words of 64 bits."""
+    import numpy as np  # noqa: PLC0415 - loaded by the first draw
+
+    whole = noise.below(2 ** (_WORD * size)) if size else 0
+    return np.frombuffer(whole.to_bytes(_WORD // 8 * size, "little"), dtype="<u8")
 
 
 LARGEST_VARIANCE = 2**110

@@ -33,7 +33,7 @@ noise rounds u, it does so for Z₁ and Z₂ alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE
-from dpdb.privacy.noise.acceptance import exp_digits
+from dpdb.privacy.noise.acceptance import ChanceBounds, coins, exp_digits
 from dpdb.privacy.noise.system import geometric
 
 if TYPE_CHECKING:
@@ -76,11 +76,6 @@ def refine(
     beyond = np.where(e <= other_g, size, size + 1 + j)
     fine = np.where(difference <= size, difference, beyond)
     return np.where(coarse < 0, -fine, fine)
-
-
-ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
-"""A chance, from below and from above, by this number of binary digits of each r."""
-_WORD = 64
 
 
 def level(
@@ -124,12 +119,12 @@ def level(
     fine = levels[step.finer]
     if step.coarser is None:
         added = noise.laplace(step.wanted, fine.size).reshape(fine.shape)
-        none = _coins(_staying(step), fine.size, noise).reshape(fine.shape)
+        none = coins(_staying(step), fine.size, noise).reshape(fine.shape)
         return np.asarray(fine + np.where(none, 0, added))
     difference = np.asarray(levels[step.coarser] - fine)
     between = _refined(difference, step, noise)
-    chances = [_coins(_between(step, same=each), fine.size, noise) for each in (True, False)]
-    same, other = (coins.reshape(fine.shape) for coins in chances)
+    chances = [coins(_between(step, same=each), fine.size, noise) for each in (True, False)]
+    same, other = (each.reshape(fine.shape) for each in chances)
     return np.asarray(fine + np.where(np.where(difference == 0, same, other), 0, between))
 
 
@@ -190,22 +185,6 @@ def _ratio(step: Step, scale: Fraction | None, digits: int) -> tuple[Fraction, F
     bits = digits + 2 * int(exponent)  # e < 4, so that r begins with no more zeros than these
     first = exp_digits(exponent, bits)
     return Fraction(first, 2**bits), Fraction(first + 1, 2**bits)
-
-
-def _coins(bounds: ChanceBounds, size: int, noise: Noise) -> npt.NDArray[np.bool_]:
-    """Independent coins that are true with this chance."""
-    return np.array([_coin(bounds, noise) for _ in range(size)], dtype=np.bool_)
-
-
-def _coin(bounds: ChanceBounds, noise: Noise) -> bool:
-    word, bits = noise.below(2**_WORD), _WORD
-    while True:
-        low, high = bounds(4 * bits)
-        if word + 1 <= low * 2**bits:
-            return True
-        if word >= high * 2**bits:
-            return False
-        word, bits = word << _WORD | noise.below(2**_WORD), bits + _WORD
 
 
 class GradualNoise:

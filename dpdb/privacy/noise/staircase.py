@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.noise.acceptance import exp_digits
+from dpdb.privacy.noise.acceptance import ChanceBounds, coins, exp_digits, uniform_words
 from dpdb.privacy.noise.system import draw_exactly, geometric
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dpdb.privacy.mechanisms.staircase import Staircase
     from dpdb.privacy.noise.protocols import Noise
 
-_WORD = 64
 _LARGEST = 2**62
 
 
@@ -39,12 +38,12 @@ def draws(mechanism: Staircase, noise: Noise, size: int) -> npt.NDArray[np.int64
 
     def block(candidates: int) -> npt.NDArray[np.int64]:
         periods = geometric(mechanism.steps, candidates, noise)
-        later = _are_later(mechanism, _words(candidates, noise), noise)
+        later = coins(_later(mechanism), candidates, noise)
         place = np.empty(candidates, dtype=np.int64)
         number = int(later.sum())
         place[~later] = _below(first, candidates - number, noise)
         place[later] = first + _below(wide - first, number, noise)
-        minus = (_words(candidates, noise) & np.uint64(1)).astype(np.bool_)
+        minus = (uniform_words(candidates, noise) & np.uint64(1)).astype(np.bool_)
         kept = (periods < _LARGEST // wide) & ~(minus & (periods == 0) & (place == 0))
         drawn = periods[kept] * wide + place[kept]
         return np.asarray(np.where(minus[kept], -drawn, drawn))
@@ -52,35 +51,18 @@ def draws(mechanism: Staircase, noise: Noise, size: int) -> npt.NDArray[np.int64
     return draw_exactly(size, 2, block)
 
 
-def _are_later(
-    mechanism: Staircase, words: npt.NDArray[np.uint64], noise: Noise
-) -> npt.NDArray[np.bool_]:
-    """Bernoulli(p) for each word, the first 64 digits of a random real: whether j >= r."""
-    low, high = _later_chance(mechanism, _WORD)
-    below = words < np.uint64(low)
-    for near in ((words >= np.uint64(low)) & (words <= np.uint64(high))).nonzero()[0]:
-        below[near] = _is_later(mechanism, int(words[near]), noise)
-    return below
-
-
-def _is_later(mechanism: Staircase, word: int, noise: Noise) -> bool:
-    bits = _WORD
-    while True:
-        low, high = _later_chance(mechanism, bits)
-        if not low <= word <= high:
-            return word < low
-        word, bits = word << _WORD | noise.below(2**_WORD), bits + _WORD
-
-
 @lru_cache(maxsize=256)
-def _later_chance(mechanism: Staircase, bits: int) -> tuple[int, int]:
-    """⌊2^bits·p⌋ from below and from above: p rises with b, of which digits are known."""
+def _later(mechanism: Staircase) -> ChanceBounds:
+    """Bounds of p, which rises with b."""
     first, others = mechanism.first, mechanism.sensitivity - mechanism.first
-    precise = 2 * bits + int(2 / mechanism.steps)
-    digits = exp_digits(1 / mechanism.steps, precise)
-    ends = (Fraction(each, 2**precise) * others for each in (digits, digits + 1))
-    low, high = (int(2**bits * end / (first + end)) for end in ends)
-    return low, high
+
+    def bounds(digits: int) -> tuple[Fraction, Fraction]:
+        bits = digits + int(2 / mechanism.steps)  # e < 4: b begins with no more zeros than these
+        known = exp_digits(1 / mechanism.steps, bits)
+        low, high = (Fraction(each, 2**bits) * others for each in (known, known + 1))
+        return low / (first + low), high / (first + high)
+
+    return lru_cache(bounds)
 
 
 def _below(bound: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
@@ -90,13 +72,7 @@ def _below(bound: int, size: int, noise: Noise) -> npt.NDArray[np.int64]:
     mask = np.uint64(2 ** (bound - 1).bit_length() - 1)
 
     def block(candidates: int) -> npt.NDArray[np.int64]:
-        drawn = (_words(candidates, noise) & mask).view(np.int64)
+        drawn = (uniform_words(candidates, noise) & mask).view(np.int64)
         return drawn[drawn < bound]
 
     return draw_exactly(size, 2, block)
-
-
-def _words(size: int, noise: Noise) -> npt.NDArray[np.uint64]:
-    """Uniform 64-bit words."""
-    whole = noise.below(2 ** (_WORD * size)) if size else 0
-    return np.frombuffer(whole.to_bytes(_WORD // 8 * size, "little"), dtype="<u8")
