@@ -213,7 +213,7 @@ class Engine(Protocol):
         not the engine's: their releases are asked for by themselves.
 
         Results are whole numbers. A `Count` and a `Distinct` have one 64-bit integer a cell, a
-        `Histogram` a matrix of them with a row for each cell and a column for each atom, and
+        `Histogram` a matrix of them with a row for each cell and a column for each segment, and
         a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A `Joint`
         has a matrix with a column for each part, of `representation(largest)` where a row of the
         table adds at most `largest` to all parts together. A `Ranks` has one array a cell, of

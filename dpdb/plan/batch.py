@@ -1,6 +1,6 @@
 """Joint queries: several queries drawn as one query with the aggregates of all.
 
-A shared aggregate is drawn once, and counts of different queries are sums over the same atoms.
+A shared aggregate is drawn once, and counts of different queries are sums over the same segments.
 """
 
 from __future__ import annotations

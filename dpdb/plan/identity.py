@@ -28,6 +28,8 @@ _HASH, _TEXT = "_identity", "_canonical"
 """The attributes in which a frozen record caches its identity and its canonical text."""
 _LONGEST_KEPT = 1_000
 """The most characters of a canonical text that is cached."""
+_WRITTEN_AS = {"segments": "atoms"}
+"""Fields with another name in ledgers, which keeps what was released under it."""
 _quoted = json.encoder.encode_basestring_ascii
 
 
@@ -106,7 +108,7 @@ def _record(thing: object) -> str:
         for name, default in _compared(kind) or ():
             value = getattr(thing, name)
             if value is not default and not (type(value) is type(default) and value == default):
-                told.append(f'"{name}":{_told(value)}')
+                told.append(f'"{_WRITTEN_AS.get(name, name)}":{_told(value)}')
         inside = f"{{{','.join(told)}}}"
     text = f'{{"{kind.__name__}":{inside}}}'
     if len(text) <= _LONGEST_KEPT:

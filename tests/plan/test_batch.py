@@ -39,7 +39,7 @@ def rmse(planned: Plan) -> float:
         mechanism = planned.releases[estimate.releases[0]].mechanism
         assert isinstance(mechanism, Laplace)
         r = math.exp(-1 / mechanism.scale)
-        terms = 1 if estimate.atoms is None else len(estimate.atoms)
+        terms = 1 if estimate.segments is None else len(estimate.segments)
         variances.append(terms * 2 * r / (1 - r) ** 2)
     return math.sqrt(sum(variances) / len(variances))
 

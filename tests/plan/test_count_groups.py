@@ -24,10 +24,10 @@ REPLACED_UNITS = small_policy(Neighbors.REPLACE, unit="id", rows_per_unit=2)
 
 
 def sizes(text: str, policy: Policy = PRIVATE) -> list[int]:
-    """For each release of counts the number of atoms, 0 without a histogram."""
+    """For each release of counts the number of segments, 0 without a histogram."""
     share = BudgetShare(Fraction(1), concentrated=policy is CONCENTRATED)
     return [
-        len(release.statistic.atoms) if isinstance(release.statistic, Histogram) else 0
+        len(release.statistic.segments) if isinstance(release.statistic, Histogram) else 0
         for release in planned(text, policy, share).releases
     ]
 
@@ -36,7 +36,7 @@ def variances(plan: Plan) -> list[Fraction]:
     """For each count the variance of its noise, but for a common factor."""
     return [
         plan.releases[estimate.releases[0]].mechanism.scale ** 2
-        * (1 if estimate.atoms is None else len(estimate.atoms))
+        * (1 if estimate.segments is None else len(estimate.segments))
         for estimate in plan.estimates
     ]  # type: ignore[union-attr]
 
@@ -50,12 +50,12 @@ def variances(plan: Plan) -> list[Fraction]:
         ("COUNT(*) FILTER (WHERE ok), COUNT(*)", PRIVATE, [2]),
         ("COUNT(*) FILTER (WHERE ok), COUNT(*), SUM(age)", PRIVATE, [0, 0]),
         (f"zip, {', '.join(THRESHOLDS)} FROM t GROUP BY zip", PRIVATE, [4]),
-        # 6 unrelated conditions have 63 atoms, of which a count adds up 32: 32 for each, but
+        # 6 unrelated conditions have 63 segments, of which a count adds up 32: 32 for each, but
         # pairs have 3, of which it adds up 2, and a third of ε: 2·3².
         (", ".join(UNRELATED[:6]), PRIVATE, [3, 3, 3]),
         (", ".join(UNRELATED[:3]), PRIVATE, [7]),
         (", ".join(UNRELATED[:2]), PRIVATE, [3]),
-        # The noise of each atom is twice that of a count alone: 2·4 is no less than 2²·2.
+        # The noise of each segment is twice that of a count alone: 2·4 is no less than 2²·2.
         ("COUNT(*) FILTER (WHERE ok), COUNT(*) FILTER (WHERE NOT ok)", PUBLIC, [0, 0]),
         (", ".join(f"COUNT(*) FILTER (WHERE zip = {i})" for i in (1, 2, 3)), PUBLIC, [3]),
         (", ".join(THRESHOLDS), PUBLIC, [4]),
@@ -65,7 +65,7 @@ def variances(plan: Plan) -> list[Fraction]:
         # The noise of k counts alone grows with √k only.
         (", ".join(THRESHOLDS), CONCENTRATED, [4]),
         (", ".join(UNRELATED[:2]), CONCENTRATED, [0, 0]),
-        # What is public needs no noise, and what the policy rules out is no atom.
+        # What is public needs no noise, and what the policy rules out is no segment.
         ("COUNT(*), COUNT(age), COUNT(*) FILTER (WHERE ok)", PUBLIC, [0]),
         ("COUNT(*) FILTER (WHERE age > 200), COUNT(*) FILTER (WHERE ok)", PRIVATE, [0]),
         # One and the same condition is drawn once.

@@ -83,12 +83,12 @@ def test_too_many_noisy_values_are_refused() -> None:
         planned(f"{', '.join(sums)} FROM t GROUP BY year")
 
 
-def test_atoms_are_noisy_values() -> None:
+def test_segments_are_noisy_values() -> None:
     """100 spans of ages in each of 1000 groups, and one more."""
     counts = [f"COUNT(*) FILTER (WHERE age <= {i})" for i in range(101)]
     [release] = planned(f"{', '.join(counts[1:])} FROM t GROUP BY year").releases
     assert isinstance(release.statistic, Histogram)
-    assert len(release.statistic.atoms) == 100
+    assert len(release.statistic.segments) == 100
     with pytest.raises(TooLarge, match="more than 100000 noisy values"):
         planned(f"{', '.join(counts)} FROM t GROUP BY year")
 

@@ -217,7 +217,7 @@ CASES = [
     Case("SELECT MODE(b, m) FILTER (WHERE b) FROM t", "3", "6>4"),
     Case("SELECT MODE(b, x) FROM t WHERE x > 0", "5", "5"),
     Case("SELECT SUM(x), COUNT(*), AVG(x) FROM t", "7", "8"),
-    # Counts that tell rows apart are one histogram: replaced, a row can leave one atom for another.
+    # Counts that tell rows apart are one histogram: replaced, a row can leave one segment for another.
     Case(
         "SELECT COUNT(*) FILTER (WHERE x < 0), COUNT(*) FILTER (WHERE x = 1), "
         "COUNT(*) FILTER (WHERE x > 3) FROM t",

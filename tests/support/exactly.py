@@ -44,7 +44,7 @@ def nothing_settled() -> Iterator[None]:
 
 @contextmanager
 def counts_alone() -> Iterator[None]:
-    """Plans have a release for each count, and none is drawn as a sum over atoms."""
+    """Plans have a release for each count, and none is drawn as a sum over segments."""
     with mock.patch("dpdb.plan.releases.release_groups.count_groups", return_value=[]):
         yield
 

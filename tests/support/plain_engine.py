@@ -353,12 +353,14 @@ class _Statistics:
             case Count(argument=argument):
                 return self._words(len(self._values(rows, argument, statistic.where))
                                    for rows in self.cells)  # fmt: skip
-            case Histogram(conditions=conditions, atoms=atoms):
+            case Histogram(conditions=conditions, segments=segments):
                 found = [
                     [tuple(self._holds(each, row) for each in conditions) for row in rows]
                     for rows in self.cells
                 ]
-                return np.array([[true.count(atom) for atom in atoms] for true in found], WORD)
+                return np.array(
+                    [[true.count(segment) for segment in segments] for true in found], WORD
+                )
             case Distinct(argument=argument):
                 return self._words(len(set(self._values(rows, argument, statistic.where)))
                                    for rows in self.cells)  # fmt: skip

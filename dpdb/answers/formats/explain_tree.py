@@ -13,7 +13,7 @@ from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import accuracies, formulas, noise_facts
 from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.formats.sheet import figure
-from dpdb.answers.notes.release_reports import EXACT, LOCAL, atom_sums
+from dpdb.answers.notes.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
@@ -27,8 +27,8 @@ from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
-_SHOWN_ATOMS = 8
-"""The most atoms of a histogram that are listed."""
+_SHOWN_SEGMENTS = 8
+"""The most segments of a histogram that are listed."""
 NAMES = {
     "laplace": "Laplace noise",
     "gaussian": "Gaussian noise",
@@ -173,12 +173,12 @@ def _facts(
 
 
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The branches on a release's argument: its bounds, the parts of a vector, or the atoms."""
+    """The branches on a release's argument: its bounds, the parts of a vector, or the segments."""
     match drawn.release.statistic:
-        case Histogram(atoms=atoms) if drawn.release.aggregate == "bins":
-            yield "bins", f"{len(atoms)}, between powers of two; no row is in two"
+        case Histogram(segments=segments) if drawn.release.aggregate == "bins":
+            yield "bins", f"{len(segments)}, between powers of two; no row is in two"
         case Histogram() as histogram:
-            yield from _atoms(drawn, histogram)
+            yield from _segments(drawn, histogram)
         case (Total() | Ranks() as statistic) | Tally(weight=Total() as statistic):
             yield "bounds", _bounds(drawn, statistic, given) + _shift(statistic)
         case Joint(argument=argument, grid=grid) as vector if argument and grid:
@@ -199,14 +199,14 @@ def _change(reports: Sequence[ReleaseReport], whose: str, how: str) -> str:
     return f"{', '.join(sizes)}, {most}"
 
 
-def _atoms(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
-    """The atoms of a histogram, each by the counts that it is a part of."""
-    sums = list(atom_sums(drawn.plan, drawn.index))
+def _segments(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
+    """The segments of a histogram, each by the counts that it is a part of."""
+    sums = list(segment_sums(drawn.plan, drawn.index))
     of_each = [
-        "+".join(printable(each.label) for each in sums if atom in each.atoms)
-        for atom in range(len(histogram.atoms))
+        "+".join(printable(each.label) for each in sums if segment in each.segments)
+        for segment in range(len(histogram.segments))
     ]
-    shown = [*of_each[:_SHOWN_ATOMS], *(["…"] if len(of_each) > _SHOWN_ATOMS else [])]
+    shown = [*of_each[:_SHOWN_SEGMENTS], *(["…"] if len(of_each) > _SHOWN_SEGMENTS else [])]
     yield "from", f"{len(of_each)} segments, no row is in two: rows of {', '.join(shown)}"
 
 

@@ -119,7 +119,7 @@ def accuracies(plan: Plan) -> Iterator[str]:
         if isinstance(slot, Slot) and slot.role == "aggregate":
             estimate = plan.estimates[slot.index]
             combination = estimate.combination
-            number = 0 if combination is None or estimate.atoms else len(combination.weights)
+            number = 0 if combination is None or estimate.segments else len(combination.weights)
             if number > 1:
                 reach = Fraction(promised_error(plan, output) or 0)
                 yield (

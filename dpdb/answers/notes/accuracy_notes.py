@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpdb.answers.notes.release_reports import atom_sums, release_labels
+from dpdb.answers.notes.release_reports import release_labels, segment_sums
 from dpdb.answers.record import CellColumn
 from dpdb.answers.suggested_bounds import declared_range
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of, conjunction, slots
@@ -68,7 +68,7 @@ def _keys(release: Release) -> set[object]:
 def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
     """EXPLAIN's notes on how accurate an answer will be."""
     errors = planned_error_notes(options, planned)
-    notes = errors + interval_notes(planned) + _atom_notes(planned) + _parallel_notes(planned)
+    notes = errors + interval_notes(planned) + _segment_notes(planned) + _parallel_notes(planned)
     return notes if planned.derived is None else (*notes, *_derived_notes(planned))
 
 
@@ -86,14 +86,14 @@ def _groups(planned: Plan) -> str:
     return f"by {', '.join(names)}" if names else "in all"
 
 
-def _atom_notes(planned: Plan) -> tuple[str, ...]:
-    """EXPLAIN's notes on counts that are sums of atoms: how many each adds up, and its error."""
+def _segment_notes(planned: Plan) -> tuple[str, ...]:
+    """EXPLAIN's notes on counts that are sums of segments: how many each adds up, and its error."""
     notes = (
-        f"{each.label} adds up {len(each.atoms)} of {each.all_atoms} segments: "
+        f"{each.label} adds up {len(each.segments)} of {each.all_segments} segments: "
         f"± {each.margin:.0f}, {SURE}"
         for plan in planned.every_plan
         for index in range(len(plan.releases))
-        for each in atom_sums(plan, index)
+        for each in segment_sums(plan, index)
     )
     return tuple(dict.fromkeys(notes))
 

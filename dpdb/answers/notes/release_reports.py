@@ -65,29 +65,29 @@ def _joined(labels: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class AtomSum:
-    """A count as a sum of the atoms of a histogram."""
+class SegmentSum:
+    """A count as a sum of the segments of a histogram."""
 
     label: str
-    atoms: tuple[int, ...]
-    """The indices of the atoms that are added up."""
-    all_atoms: int
+    segments: tuple[int, ...]
+    """The indices of the segments that are added up."""
+    all_segments: int
     margin: float
     """With probability CONFIDENCE the noise of all competing rows is within ± this much at once."""
 
 
-def atom_sums(planned: Plan, release: int) -> Iterator[AtomSum]:
-    """The counts that add up atoms of a release of a plan."""
+def segment_sums(planned: Plan, release: int) -> Iterator[SegmentSum]:
+    """The counts that add up segments of a release of a plan."""
     for index, estimate in enumerate(planned.estimates):
-        if estimate.atoms is None or estimate.releases != (release,):
+        if estimate.segments is None or estimate.releases != (release,):
             continue
         drawn = planned.releases[release]
         assert drawn.noise is not None
         assert isinstance(drawn.statistic, Histogram)
         confidence = at_once(CONFIDENCE, planned.competing_rows)
-        margin = drawn.noise.quantile(confidence, len(estimate.atoms))
+        margin = drawn.noise.quantile(confidence, len(estimate.segments))
         label = aggregate_label(planned, index)
-        yield AtomSum(label, estimate.atoms, len(drawn.statistic.atoms), margin)
+        yield SegmentSum(label, estimate.segments, len(drawn.statistic.segments), margin)
 
 
 def promised_error(planned: Plan, output: Output) -> float | None:

@@ -19,7 +19,7 @@ from dpdb.engines.values.coded_values import (
     different_among_few,
     stored_texts,
 )
-from dpdb.engines.values.exact_sums import atom_counts, count_codes, tallies
+from dpdb.engines.values.exact_sums import count_codes, segment_counts, tallies
 from dpdb.engines.values.grid_values import Steps, on_grid
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.logical.query import Aggregate
@@ -131,10 +131,10 @@ class Statistics:
         return np.array([self._number(self._selected(statistic.where, null))], dtype=np.int64)
 
     def _histogram(self, statistic: Histogram) -> Array:
-        """For each cell the numbers of rows in its atoms."""
+        """For each cell the numbers of rows in its segments."""
         conditions = map(self._where_also, statistic.conditions)
         masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in conditions]
-        return atom_counts(statistic, masks, self._groups, self._cells)
+        return segment_counts(statistic, masks, self._groups, self._cells)
 
     def _number(self, mask: Bools | None) -> int:
         return self._rows if mask is None else int(np.count_nonzero(mask))

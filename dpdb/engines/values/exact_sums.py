@@ -129,14 +129,14 @@ def _count_bytes(codes: Array, number: int) -> Array:
     return np.asarray(counts.sum(axis=0) + counts.sum(axis=1) + last)
 
 
-def atom_counts(
+def segment_counts(
     histogram: Histogram, masks: Sequence[Bools], groups: Array | None, cells: int | None
 ) -> Array:
-    """counts[cell, atom]: the number of rows of that cell in the atom.
+    """counts[cell, segment]: the number of rows of that cell in the segment.
 
     `masks` says where each condition is true.
     """
-    codes, width = _atom_codes(histogram, masks), len(histogram.atoms)
+    codes, width = _segment_codes(histogram, masks), len(histogram.segments)
     if groups is None or cells is None:
         return count_codes(codes, width + 1)[:width].reshape(1, width)
     places = groups.astype(np.int64) * width + codes
@@ -145,15 +145,15 @@ def atom_counts(
     return counts[: cells * width].reshape(cells, width)
 
 
-def _atom_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
-    """The index of each row's atom, or the number of atoms if the row is in none.
+def _segment_codes(histogram: Histogram, masks: Sequence[Bools]) -> Array:
+    """The index of each row's segment, or the number of segments if the row is in none.
 
-    Each condition narrows the atoms that a row may be in. All rows take the same steps.
+    Each condition narrows the segments that a row may be in. All rows take the same steps.
     """
     codes = np.zeros(len(masks[0]), dtype=np.int16)
     begun: list[tuple[bool, ...]] = [()]
     for number, mask in enumerate(masks, 1):
-        longer = sorted({atom[:number] for atom in histogram.atoms})
+        longer = sorted({segment[:number] for segment in histogram.segments})
         index = {prefix: place for place, prefix in enumerate(longer)}
         steps = [
             index.get((*prefix, true), len(longer)) for prefix in begun for true in (False, True)

@@ -53,7 +53,7 @@ def bins(kind: Kind) -> tuple[Bin, ...]:
 
 
 def histogram(argument: Expr, where: Expr | None) -> Histogram:
-    """The statistic that counts the values in each bin: an atom for each, the highest bin first.
+    """The statistic that counts the values in each bin: a segment for each, the highest bin first.
 
     Its conditions are, for each bin, that a value is in it or below it: so a row fulfils that of
     its own bin and those of all above.
@@ -71,8 +71,8 @@ def histogram(argument: Expr, where: Expr | None) -> Histogram:
     inside.append(compare("=", argument, argument))  # whatever is not NULL
     conditions = tuple(each if where is None else logic("and", [where, each]) for each in inside)
     number = len(conditions)
-    atoms = ((False,) * place + (True,) * (number - place) for place in reversed(range(number)))
-    return Histogram(conditions, tuple(atoms))
+    segments = ((False,) * place + (True,) * (number - place) for place in reversed(range(number)))
+    return Histogram(conditions, tuple(segments))
 
 
 def threshold(mechanism: Additive, number: int) -> float:

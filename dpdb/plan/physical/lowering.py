@@ -246,12 +246,12 @@ class AggregateLowering:
         if self.query.keys:
             raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
         statistic = bounds.histogram(self._argument, self.aggregate.where)
-        noise = self.divided(len(statistic.atoms)).choice.for_total(1, 1, self.share)
+        noise = self.divided(len(statistic.segments)).choice.for_total(1, 1, self.share)
         return Lowered([Release("bins", statistic, noise)], Interval(), None)
 
-    def divided(self, atoms: int) -> AggregateLowering:
-        """The lowering for a histogram, which divides each group into atoms."""
-        return replace(self, group_count=self.group_count * atoms, parts=self.parts * atoms)
+    def divided(self, segments: int) -> AggregateLowering:
+        """The lowering for a histogram, which divides each group into segments."""
+        return replace(self, group_count=self.group_count * segments, parts=self.parts * segments)
 
     def _extremes_grid(self) -> Grid:
         """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.

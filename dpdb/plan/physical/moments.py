@@ -211,8 +211,8 @@ class Estimate:
     """Why no row can count for the aggregate, which is then public and has no releases."""
     column: int = 0
     """Index of this quantile among the quantiles that its release selects together."""
-    atoms: tuple[int, ...] | None = None
-    """Atoms of the histogram that a count adds up; None if its release is no histogram."""
+    segments: tuple[int, ...] | None = None
+    """Segments of the histogram that a count adds up; None if its release is no histogram."""
     moments: Moments = NO_MOMENTS
 
     @property

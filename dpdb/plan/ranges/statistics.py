@@ -47,15 +47,15 @@ class Count:
 
 @dataclass(frozen=True)
 class Histogram:
-    """The numbers of rows in the atoms of `conditions`: no row is in two of them.
+    """The numbers of rows in the segments of `conditions`: no row is in two of them.
 
-    Rows in one atom make the same conditions true, and so the rows for which a condition is true
-    are those of some atoms. Where no condition is true a row is in no atom.
+    Rows in one segment make the same conditions true, and so the rows for which a condition is true
+    are those of some segments. Where no condition is true a row is in no segment.
     """
 
     conditions: tuple[Expr, ...]
-    atoms: tuple[tuple[bool, ...], ...]
-    """For each atom the truth of each condition; atoms are in ascending order."""
+    segments: tuple[tuple[bool, ...], ...]
+    """For each segment the truth of each condition; segments are in ascending order."""
 
 
 @dataclass(frozen=True)

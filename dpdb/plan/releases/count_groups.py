@@ -27,10 +27,10 @@ from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Column, Kind
 from dpdb.records import dataclass
 
-MAX_ATOMS = 256
-"""The most atoms of one histogram."""
+MAX_SEGMENTS = 256
+"""The most segments of one histogram."""
 
-_MAX_BOXES = 4 * MAX_ATOMS
+_MAX_BOXES = 4 * MAX_SEGMENTS
 _Box = Mapping[str, int]
 """A set of rows: for each column the pieces of its values that may occur, as bits."""
 
@@ -38,11 +38,11 @@ _Box = Mapping[str, int]
 def cell_histogram(
     table: Source, where: Expr | None, conditions: Sequence[Expr]
 ) -> Histogram | None:
-    """The histogram over the atoms of `conditions` within `where`; None for too many atoms.
+    """The histogram over the segments of `conditions` within `where`; None for too many segments.
 
     Condition by condition the rows are divided into boxes in which the conditions so far are true
     or not, and boxes that no row can be in are left out. Conditions on one column with t ends of
-    intervals have at most t + 2 atoms.
+    intervals have at most t + 2 segments.
     """
     limits = [region(table, each).limits for each in (where, *conditions)]
     columns = {limit.column.name: limit.column for each in limits for limit in each.values()}
@@ -53,14 +53,16 @@ def cell_histogram(
     for condition, within in zip(conditions, inside, strict=True):
         exact = _is_exact(condition)
         boxes = [
-            ((*atom, true), part)
-            for atom, box in boxes
+            ((*segment, true), part)
+            for segment, box in boxes
             for true, part in _divided(box, within, exact=exact)
         ]
         if len(boxes) > _MAX_BOXES:
             return None
-    atoms = {atom for atom, _ in boxes if any(atom)}
-    return Histogram(tuple(conditions), tuple(sorted(atoms))) if len(atoms) <= MAX_ATOMS else None
+    segments = {segment for segment, _ in boxes if any(segment)}
+    if len(segments) > MAX_SEGMENTS:
+        return None
+    return Histogram(tuple(conditions), tuple(sorted(segments)))
 
 
 def _divided(box: _Box, within: _Box, *, exact: bool) -> Iterator[tuple[bool, _Box]]:
@@ -163,17 +165,17 @@ class CountGroup:
 
     @cached_property
     def size(self) -> int:
-        """The number of atoms."""
-        return 1 if self.histogram is None else len(self.histogram.atoms)
+        """The number of segments."""
+        return 1 if self.histogram is None else len(self.histogram.segments)
 
     @cached_property
     def added(self) -> tuple[tuple[int, ...] | None, ...]:
-        """The atoms that each count adds up; None without a histogram."""
+        """The segments that each count adds up; None without a histogram."""
         if self.histogram is None:
             return (None,) * len(self.members)
         places = [self.histogram.conditions.index(condition) for condition in self.conditions]
         return tuple(
-            tuple(index for index, atom in enumerate(self.histogram.atoms) if atom[place])
+            tuple(index for index, segment in enumerate(self.histogram.segments) if segment[place])
             for place in places
         )
 
@@ -188,7 +190,7 @@ class NoiseCost:
     """The variance of the noise of counts, up to a common factor."""
 
     weight: Callable[[int], int]
-    """Returns the variance of the noise on each of a number of atoms, at equal ε."""
+    """Returns the variance of the noise on each of a number of segments, at equal ε."""
     power: int
     """The power of the number of releases with which the variance of each grows."""
     others: int

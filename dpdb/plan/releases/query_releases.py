@@ -117,9 +117,10 @@ class QueryReleases:
         self.lowerings[group.aggregate] = lowering
         if group.counts is not None:
             self.releases.append(_of_counts(group.counts, lowering))
-            for member, atoms in zip(group.counts.members, group.counts.added, strict=True):
-                parts = (value(first, atom) for atom in ((0,) if atoms is None else atoms))
-                self._add_count(member, first, sum(parts, Combination()), atoms)
+            for member, segments in zip(group.counts.members, group.counts.added, strict=True):
+                places = (0,) if segments is None else segments
+                parts = (value(first, place) for place in places)
+                self._add_count(member, first, sum(parts, Combination()), segments)
         elif group.needed:
             lowered = lowering.lower_moments(group.needed)
             self.releases += lowered.releases
@@ -174,14 +175,14 @@ class QueryReleases:
         return tuple(self.estimates.get(index) or estimate(index) for index in each)
 
     def _add_count(
-        self, index: int, release: int, number: Combination, atoms: tuple[int, ...] | None = None
+        self, index: int, release: int, number: Combination, segments: tuple[int, ...] | None = None
     ) -> None:
         """Add the estimate of a count, a number that is read from one release."""
         self.estimates[index] = Estimate(
             self.query.aggregates[index],
             (release,),
             Interval(),
-            atoms=atoms,
+            segments=segments,
             moments=Moments(rows=number, count=number),
         )
 
@@ -214,7 +215,7 @@ def _estimate(index: int, lowering: AggregateLowering, groups: Sequence[GroupMom
 def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
     """The release of counts that are drawn together; `lowering` is that of one of them.
 
-    The atoms of a histogram are groups of rows, as those of GROUP BY are.
+    The segments of a histogram are groups of rows, as those of GROUP BY are.
     """
     if group.histogram is None:
         return lowering.lower().releases[0]

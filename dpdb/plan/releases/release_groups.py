@@ -37,7 +37,7 @@ class ReleaseGroup:
     needed: frozenset[Moment]
     """The moments to be read from its releases; none for another aggregate."""
     counts: CountGroup | None = None
-    """Counts that are drawn as one, as sums over the same atoms."""
+    """Counts that are drawn as one, as sums over the same segments."""
 
 
 def is_public(index: int, query: Query, context: PlanningContext) -> bool:
@@ -94,9 +94,9 @@ def _of_counts(
     if len(counts) > 1:
         first = query.aggregates[counts[0]]
 
-        def weight(atoms: int) -> int:
-            several = atoms * (2 if query.keys else 1)
-            contribution = contribution_of(first, query, context.policy, several, atoms)
+        def weight(segments: int) -> int:
+            several = segments * (2 if query.keys else 1)
+            contribution = contribution_of(first, query, context.policy, several, segments)
             if context.options.kind.is_euclidean:
                 return total_squared(1, 1, contribution)
             return total(1, 1, contribution) ** 2

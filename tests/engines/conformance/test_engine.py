@@ -181,7 +181,7 @@ def test_a_subquery_s_value_is_a_constant(open_engine: OpenEngine, tmp_path: Pat
 
 
 @pytest.mark.parametrize("cap", CAPS)
-def test_the_atoms_of_a_histogram_add_up_to_its_counts(
+def test_the_segments_of_a_histogram_add_up_to_its_counts(
     open_engine: OpenEngine, tmp_path: Path, cap: str
 ) -> None:
     """Their number and their type follow from the plan."""
@@ -198,8 +198,8 @@ def test_the_atoms_of_a_histogram_add_up_to_its_counts(
         assert isinstance(histogram, Histogram)
         assert isinstance(result.cells, np.ndarray)
         assert result.cells.dtype == WORD
-        assert result.cells.shape == (plan.cells, len(histogram.atoms))
-        sums = [result.cells[:, list(e.atoms or ())].sum(axis=1) for e in plan.estimates]
+        assert result.cells.shape == (plan.cells, len(histogram.segments))
+        sums = [result.cells[:, list(e.segments or ())].sum(axis=1) for e in plan.estimates]
         assert [each.tolist() for each in sums] == raw(text, policy, engine)
 
 

@@ -82,7 +82,7 @@ def test_a_batch_is_answered_as_its_statements_alone(
 
 
 def test_counts_of_different_statements_fit_each_other(opened: Open) -> None:
-    """They add up the same atoms, with the same noise."""
+    """They add up the same segments, with the same noise."""
     session = opened(seed=3)
     texts = [f"SELECT COUNT(*) FROM t WHERE {c}" for c in ("x < 3", "x BETWEEN 3 AND 5", "x < 6")]
     session.plan(texts)

@@ -1,4 +1,4 @@
-"""The atoms of conditions, held against all rows that there can be of a few columns."""
+"""The segments of conditions, held against all rows that there can be of a few columns."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def histogram(*conditions: str, where: str = "TRUE") -> Histogram | None:
 
 
 def patterns(*conditions: str, where: str = "TRUE") -> list[str]:
-    """For each atom which conditions are true, as a text of zeros and ones."""
+    """For each segment which conditions are true, as a text of zeros and ones."""
     found = histogram(*conditions, where=where)
     assert found is not None
-    return ["".join("01"[true] for true in atom) for atom in found.atoms]
+    return ["".join("01"[true] for true in segment) for segment in found.segments]
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def patterns(*conditions: str, where: str = "TRUE") -> list[str]:
         (["id < 5", "id < 6"], "TRUE", ["01", "11"]),
     ],
 )  # fmt: skip
-def test_atoms_are_those_that_columns_can_hold(
+def test_segments_are_those_that_columns_can_hold(
     conditions: list[str], where: str, expected: list[str]
 ) -> None:
     assert patterns(*conditions, where=where) == expected
 
 
-def test_overlapping_ranges_have_few_atoms() -> None:
-    """m ranges of one column have at most 2m - 1 atoms, where unrelated conditions have 2^m - 1."""
+def test_overlapping_ranges_have_few_segments() -> None:
+    """m ranges of one column have at most 2m - 1 segments, where unrelated conditions have 2^m - 1."""
     ranges = [f"age BETWEEN {low} AND {low + 30}" for low in range(0, 60, 6)]
     assert len(patterns(*ranges)) == 19
     assert len(patterns(*(f"note LIKE '%{i}%'" for i in range(6)))) == 63
@@ -99,22 +99,22 @@ def seen(asked: Query) -> set[tuple[bool, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_every_row_that_counts_is_in_an_atom(seed: int) -> None:
+def test_every_row_that_counts_is_in_an_segment(seed: int) -> None:
     """Otherwise an answer would leave it out."""
     chosen = Random(seed).sample(MIXED, 5)
     where = Random(-seed).choice(["TRUE", *MIXED])
     asked = filters(*chosen, where=where)
     found = histogram(*chosen, where=where)
     assert found is not None
-    assert seen(asked) <= set(found.atoms)
+    assert seen(asked) <= set(found.segments)
 
 
 @pytest.mark.parametrize("name", ["age", "zip", "city", "ok"])
-def test_plain_conditions_on_one_column_have_no_empty_atom(name: str) -> None:
+def test_plain_conditions_on_one_column_have_no_empty_segment(name: str) -> None:
     own = [each for each in PLAIN if name in each and "= 200" not in each]
     found = histogram(*own)
     assert found is not None
     values = {"age": AGES, "zip": ZIPS, "city": CITIES, "ok": OKS}[name]
     wanted = [each.where for each in filters(*own).aggregates]
     held = {tuple(evaluate(c, {name: v}, {}) is True for c in wanted) for v in values}  # type: ignore[arg-type]
-    assert set(found.atoms) == {each for each in held if any(each)}
+    assert set(found.segments) == {each for each in held if any(each)}

@@ -1,4 +1,4 @@
-"""Counts over atoms as sessions answer them: the loss, the error that EXPLAIN promises, ±."""
+"""Counts over segments as sessions answer them: the loss, the error that EXPLAIN promises, ±."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def promised(sql: str) -> list[float]:
     [release] = plan.releases
     assert isinstance(release.mechanism, Laplace)
     r = math.exp(-1 / release.mechanism.scale)
-    return [math.sqrt(len(e.atoms or ()) * 2 * r) / (1 - r) for e in plan.estimates]
+    return [math.sqrt(len(e.segments or ()) * 2 * r) / (1 - r) for e in plan.estimates]
 
 
 def test_four_thresholds_are_twice_as_near_as_alone() -> None:
@@ -116,7 +116,7 @@ def test_answers_are_as_near_as_promised_and_within_their_intervals() -> None:
 
 
 def test_an_expression_over_shared_noise_is_within_its_interval() -> None:
-    """The two counts have an atom in common, so their noises are not independent."""
+    """The two counts have a segment in common, so their noises are not independent."""
     two = "COUNT(*) FILTER (WHERE age < 30) + COUNT(*) FILTER (WHERE age < 31)"
     _, [failures] = errors_and_failures(f"SELECT {two} FROM people GROUP BY zip", seed=9)
     assert failures <= 100 + 4 * 9.7
@@ -170,7 +170,7 @@ def test_the_largest_loss_over_all_small_tables_is_the_charge(
 
 @pytest.mark.usefixtures("in_memory")
 @pytest.mark.parametrize("sql", HISTOGRAMS)
-def test_sums_of_atoms_are_the_counts(sql: str) -> None:
+def test_sums_of_segments_are_the_counts(sql: str) -> None:
     """On all tables of one row the answers without noise are those of the counts alone."""
     columns, kinds = read_row_kinds(sql)
     here = world(columns, budget=Budget(Fraction(1), Fraction(0), 100))
