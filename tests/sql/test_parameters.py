@@ -249,6 +249,18 @@ def test_limits_are_those_of_constants(policy: Policy) -> None:
     assert bound(policy, f"{WHERE}age IN (?)", [list(range(1_000))])
 
 
+def test_a_long_list_is_refused_before_it_is_gone_through(policy: Policy) -> None:
+    class Rows:
+        def __len__(self) -> int:
+            return 10**12
+
+        def tolist(self) -> None:
+            raise AssertionError("it was gone through")
+
+    with pytest.raises(TooLarge, match="a list of 1000000000000 values, 1000 are allowed"):
+        bound(policy, f"{WHERE}age IN (?)", [Rows()])
+
+
 def test_the_error_for_a_name_is_near_the_name(policy: Policy) -> None:
     with pytest.raises(UnknownName) as caught:
         bound(policy, f"{WHERE}age > :age", {"agee": 1})

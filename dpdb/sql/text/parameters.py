@@ -18,6 +18,7 @@ from dpdb.errors import TooLarge, TypeMismatch, UsageError
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import Number
 from dpdb.records import dataclass
+from dpdb.sql.scalars.predicates import MAX_LIST
 from dpdb.sql.syntax.literals import MAX_DIGITS
 
 
@@ -118,12 +119,24 @@ def members_of(statements: Sequence[str | tuple[object, ...]]) -> list[Member]:
 
 
 def _given(value: object) -> Given:
+    if isinstance(value, list | tuple | set | frozenset) or hasattr(type(value), "tolist"):
+        _check_length(value)
     value = _plain(value)
     if isinstance(value, set | frozenset):
         return tuple(sorted(map(_constant, map(_plain, value)), key=repr))
     if isinstance(value, list | tuple):
         return tuple(map(_constant, map(_plain, value)))
     return _constant(value)
+
+
+def _check_length(value: object) -> None:
+    """Refuse a long list before it is gone through."""
+    try:
+        length = len(value)  # type: ignore[arg-type]
+    except TypeError:  # a scalar of numpy has no length
+        return
+    if length > MAX_LIST:
+        raise TooLarge(f"a list of {length} values, {MAX_LIST} are allowed")
 
 
 def _plain(value: object) -> object:
@@ -159,7 +172,7 @@ def _constant(value: object) -> Constant:
         return NULL
     match value:
         case datetime.datetime():
-            return Constant(Kind.TIMESTAMP, str(value.isoformat(" ")))
+            return Constant(Kind.TIMESTAMP, datetime.datetime.isoformat(value, " "))
         case datetime.date():
             return Constant(Kind.DATE, datetime.date.isoformat(value))
     raise TypeMismatch(
