@@ -13,6 +13,7 @@ from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.entries import Charge, Decision, Entry
 from dpdb.ledger.book.state import State, StateReader, decision_of, renew_where_over, totals_of
 from dpdb.ledger.protocol import (
+    LONGEST_STATEMENT,
     QUERIES_IN_ALL,
     Balance,
     Kept,
@@ -32,8 +33,6 @@ from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.records import dataclass
 
-LONGEST_STATEMENT = 1000
-"""The most characters of a statement that are recorded with its charge."""
 LONGEST_HISTORY = 100
 """The most charges of an analyst that are shown: the last ones."""
 CLOCKS_DIFFER = 3600

@@ -158,6 +158,10 @@ class QueryLimit:
     asked: int
 
 
+LONGEST_STATEMENT = 1000
+"""The most characters of a statement that a ledger records."""
+
+
 @dataclass(frozen=True)
 class Recorded:
     """A charge, as a ledger has recorded it for whoever asked."""
@@ -167,6 +171,11 @@ class Recorded:
     statement: str
     price: Price
     """By how much it made the asker's account grow: the limit, or else the whole budget."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the statement may have been longer than a record holds."""
+        return len(self.statement) >= LONGEST_STATEMENT
 
 
 @dataclass(frozen=True)

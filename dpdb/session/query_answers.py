@@ -133,15 +133,16 @@ class QueryAnswers:
         number = self._counted[table] = self._engine.rows(table)
         return number
 
-    def _plans(self, query: Query, rows: RowCount) -> Chosen:
-        """The plans of a query, and what it was answered with before, unless that is to be paid."""
-        memory = Memory() if self.settings.repeats_are_paid else self._memory
+    def _plans(self, query: Query, rows: RowCount, paid: bool | None = None) -> Chosen:
+        """The plans of a query, and its answer before, unless repeats are `paid` for."""
+        paid = self.settings.repeats_are_paid if paid is None else paid
+        memory = Memory() if paid else self._memory
         choose = lambda each: memory.choose(each, self._known(), self.balance, rows)  # noqa: E731
         return released_answers.chosen(query, choose, memory.draws)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
-        from dpdb.session.purchases.purchases import purchases, settled  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.purchases import purchases  # noqa: PLC0415 (numpy)
 
         planned = self._as_planned(query)
         if planned is not None:
@@ -151,13 +152,9 @@ class QueryAnswers:
                 return self._answer(text, planned.plan_of(query), purchase, repeat)
         chosen, options = self._plans(query, self._rows), query.options
         plans = chosen.plans
-        if plans[-1].settled:
-            return self._answer(text, plans[-1], settled())
-        if chosen.repeats is not None:
-            return self._answer(text, plans[chosen.repeats.step], chosen.repeats, repeat=True)
+        if (free := self._free(text, chosen)) is not None:
+            return free
         known = self._memory.draws(plans[-1])
-        if chosen.is_free:
-            return self._answer(text, plans[-1], settled(known), repeat=True)
         ledger = self._ledger.recording(text)
         shelf = Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
         self._check_reads(plans[-1])
@@ -171,6 +168,20 @@ class QueryAnswers:
         with paid_for():
             released_answers.keep(query, chosen, purchase, self._memory)
             return self._answer(text, plans[purchase.step], purchase)
+
+    def _free(self, text: str, chosen: Chosen) -> Answer | None:
+        """The answer if it was paid for, or follows from what is public or told; or else None."""
+        from dpdb.session.purchases.purchases import settled  # noqa: PLC0415 (numpy)
+
+        plans = chosen.plans
+        if plans[-1].settled:
+            return self._answer(text, plans[-1], settled())
+        if chosen.repeats is not None:
+            return self._answer(text, plans[chosen.repeats.step], chosen.repeats, repeat=True)
+        if chosen.is_free:
+            known = self._memory.draws(plans[-1])
+            return self._answer(text, plans[-1], settled(known), repeat=True)
+        return None
 
     def _check_reads(self, plan: Plan) -> None:
         """Refuse a plan for which rows are looked at, before it is charged for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from dpdb.errors import (
     printable,
     traceback_shown,
 )
+from dpdb.ledger.protocol import Recorded
 from dpdb.plan.logical.query import NO_OPTIONS, Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import Number, decimal
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 Loss = Number | None
 """The ε or the δ that a program asks for; None for what the session decides."""
+MOST_GIVEN = 1_000
+"""The most answers that a session lists."""
 STATEMENTS = 32
 """The number of statements that stay parsed: the prompt prices a text that it then executes."""
 
@@ -76,6 +80,7 @@ class Session(QueryAnswers):
             raise UsageError("teach is True or False", hint="dpdb.connect(…, teach=True)")
         super().__init__(policy, noise=noise, progress=progress, teach=teach, analyst=analyst)
         self._practice: Session | None = None
+        self._given: deque[Answer] = deque(maxlen=MOST_GIVEN)
         # None of these holds the session.
         known, ledger, drawn = self._known, self._ledger, self._noise
         engine = cache(lambda: open_engine(known(), witness=ledger.pinned))
@@ -149,7 +154,10 @@ class Session(QueryAnswers):
         def answer(text: str) -> Answer:
             return self._execute(text, self._read(text, parameters, epsilon=epsilon, delta=delta))
 
-        return self._gate.answer(text, traceback_shown()(answer) if self.teach else answer)
+        given = self._gate.answer(text, traceback_shown()(answer) if self.teach else answer)
+        if given.query and not (given.explain or given.repeat):
+            self._given.append(given)
+        return given
 
     sql = execute
 
@@ -176,6 +184,35 @@ class Session(QueryAnswers):
             return self._execute(text, replace(select, explain=True))
 
         return self._gate.answer(text, answer)
+
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers that the session was given, the last at the end, each with its cost; free.
+
+        With a lasting budget they are those that this analyst has paid for, in this session and
+        before. An answer that the ledger has not kept has no rows.
+        """
+        history = self._ledger.history()
+        return tuple(self._given) if history is None else tuple(map(self._given_before, history))
+
+    def _given_before(self, recorded: Recorded) -> Answer:
+        """The answer that a charge has paid for, once more; without rows if it is not kept."""
+
+        def again(text: str) -> Answer:
+            select = self._statement(text)
+            if not isinstance(select, Select) or recorded.is_cut:
+                raise Unsupported("the statement is not known as it was")
+            options = select.query.options
+            for epsilon in dict.fromkeys((options.epsilon, recorded.price.epsilon or None)):
+                query = replace(select.query, options=replace(options, epsilon=epsilon))
+                if free := self._free(text, self._plans(query, self._rows, paid=False)):
+                    return free
+            raise Unsupported("the answer is not kept")
+
+        try:
+            answer = self._gate.answer(recorded.statement, again)
+        except DpdbError:
+            answer = Answer(recorded.statement, (), (), self.balance, query=True)
+        return replace(answer, cost=recorded.price, repeat=False)
 
     def quote(self, text: str) -> Answer:
         """EXPLAIN of a SELECT but for its noise, told without looking at a private row.

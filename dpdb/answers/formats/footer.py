@@ -40,11 +40,16 @@ def footer(answer: AnswerRecord) -> str:
     return "".join(f"\n{line}" for line in lines)
 
 
+def price_text(answer: AnswerRecord) -> str:
+    """The price of an answer; of a trial's, the price that it would have."""
+    cost = answer.would_cost or answer.cost
+    spent = f"ε {decimal(cost.epsilon, DIGITS)}"
+    return f"{spent}, δ {decimal(cost.delta, DIGITS)}" if cost.delta else spent
+
+
 def _paid(answer: AnswerRecord) -> str:
     cost, balance = answer.would_cost or answer.cost, answer.balance
-    spent = f"ε {decimal(cost.epsilon, DIGITS)}"
-    if cost.delta:
-        spent += f", δ {decimal(cost.delta, DIGITS)}"
+    spent = price_text(answer)
     if answer.explain or answer.trial:
         before = ": answered before" if answer.repeat else ""
         paid = f"would cost nothing{before}" if cost == FREE else f"would cost {spent}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from dpdb.answers.formats.footer import NOT_PRIVATE, TRIAL, footer, revealed
+from dpdb.answers.formats.footer import NOT_PRIVATE, TRIAL, footer, price_text, revealed
 from dpdb.answers.formats.json_lines import as_json, error_as_json
 from dpdb.answers.formats.sheet import is_numeric, sheet, text_sheet
 from dpdb.answers.record import AnswerRecord, Cell
@@ -36,6 +36,38 @@ def _csv_cell(cell: Cell) -> Cell:
     if isinstance(cell, bool):
         return str(cell).lower()
     return spreadsheet(printable(cell)) if isinstance(cell, str) else cell
+
+
+def as_list(answers: Sequence[AnswerRecord]) -> str:
+    """A line for each answer: its statement, its first rows with `±`, and its cost."""
+    rows = [
+        (" ".join(printable(answer.statement).split()), _first_rows(answer), price_text(answer))
+        for answer in answers
+    ]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    listed = grid(("statement", "answer", "cost"), columns, BARS, [False] * 3)
+    return marked(answers[0], listed) if answers else listed
+
+
+_FIRST = 3
+"""The rows of an answer in a list of answers."""
+
+
+def _first_rows(answer: AnswerRecord) -> str:
+    """The first rows of an answer, each cell with its name unless it is alone."""
+    if not answer.columns:
+        return "not kept"
+    header, columns = text_sheet(answer)
+    rows = list(zip(*columns, strict=True))
+    alone = len(header) == 1
+    shown = [
+        ", ".join(
+            cell if alone else f"{name} {cell}" for name, cell in zip(header, row, strict=True)
+        )
+        for row in rows[:_FIRST]
+    ]
+    more = [f"… {len(rows) - _FIRST:,} more"] if len(rows) > _FIRST else []
+    return "; ".join([*shown, *more]) or "no rows"
 
 
 def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from dpdb.answers.formats.render import as_list
 from dpdb.errors import UnknownName, UsageError, did_you_mean, printable, reportable
 from dpdb.interfaces.console.chart import chart
 from dpdb.interfaces.console.console import Console, Entry, OutputLost
@@ -173,6 +174,11 @@ def _run_file(console: Console, name: str, *, planned: bool) -> bool:
         console.reading = around
 
 
+def _answers(console: Console, _: str) -> bool:
+    console.show(as_list(console.session.answers()))
+    return True
+
+
 def _history(console: Console, _: str) -> bool:
     for text in console.typed[-RECENT:]:
         tell("\n".join(map(printable, text.split("\n"))))
@@ -213,6 +219,9 @@ COMMANDS = {
     ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan, files=True),
     ".edit": DotCommand(
         ".edit", "edit the last statement in $EDITOR", _edit, interactive=True, programs=True
+    ),
+    ".answers": DotCommand(
+        ".answers", "what you were told so far, with ± and cost; free", _answers
     ),
     ".history": DotCommand(
         ".history", f"the last {RECENT} entries of this session", _history, interactive=True
