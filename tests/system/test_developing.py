@@ -32,6 +32,15 @@ def test_a_function_is_there(name: str) -> None:
     assert callable(reduce(getattr, rest[0].split("."), import_module(module)))
 
 
+def test_what_is_named_without_a_path_is_somewhere() -> None:
+    modules = list(ROOT.glob("dpdb/**/*.py"))
+    assert set(re.findall(r"`(\w+\.py)`", PAGE)) <= {path.name for path in modules}
+    code = "\n".join(path.read_text(encoding="utf-8") for path in modules)
+    for name in re.findall(r"`([A-Z]\w+)(?:\.\w+)?`", PAGE):
+        if name not in ("SELECT", "EXPLAIN", "SET", "SHOW"):
+            assert re.search(rf"(?m)^(?:class )?{name}\b", code), name
+
+
 def test_a_dozen_functions_are_named() -> None:
     assert 12 <= len(NAMES) <= 15
 
