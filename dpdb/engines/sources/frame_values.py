@@ -174,7 +174,7 @@ class Coded(Values):
         return [self.few[place] for place in self.places.tolist()]
 
     def raw(self) -> Iterator[bytes]:
-        return Objects(self.written()).raw()
+        yield from (b"\0".join(self.few), self.places.tobytes())
 
 
 def _without(cells: list[bytes], null: Bools) -> list[bytes]:

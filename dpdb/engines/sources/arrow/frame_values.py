@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow
-from pyarrow import types
+from pyarrow import compute, types
 
 from dpdb.engines.sources.arrow.typed_source import add_values
-from dpdb.engines.sources.arrow.values import bools, cells, is_text, null_of, texts_of, values_of
+from dpdb.engines.sources.arrow.values import (
+    bools,
+    bytes_of,
+    cells,
+    is_text,
+    null_of,
+    texts_of,
+    values_of,
+)
 from dpdb.engines.sources.cells.builders import Builder
-from dpdb.engines.sources.frame_values import Moments, Objects, PlainValues, Values
+from dpdb.engines.sources.frame_values import Moments, PlainValues, Values
 from dpdb.policy.catalog import Column
 from dpdb.policy.schemas.stored_types import StoredColumn, is_read_as, stored_type
 from dpdb.records import dataclass
@@ -58,7 +67,9 @@ class _Chunk(Values):
         return cells(self.values).written()
 
     def raw(self) -> Iterator[bytes]:
-        return Objects(self.written()).raw()
+        texts = compute.fill_null(texts_of(self.values), "")
+        held, bounds = bytes_of(texts)
+        yield from (null_of(self.values).tobytes(), np.diff(bounds).tobytes(), held.tobytes())
 
 
 def _of(chunk: pyarrow.Array) -> Values:
