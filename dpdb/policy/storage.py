@@ -54,6 +54,10 @@ class Storage(Enum):
         return self.value.typed
 
 
+SUFFIXES = tuple(suffix for each in Storage for suffix in each.value.suffixes)
+"""The ends of the names of files that are not CSV."""
+
+
 def file_kind(path: Path) -> Storage:
     """The kind of a file: CSV, unless its name ends otherwise."""
     suffix = path.suffix.lower()

@@ -12,15 +12,7 @@ from typing import Any, Protocol
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
 from dpdb.engines.sources.cells.records import Cells
-from dpdb.engines.sources.protocol import (
-    Loaded,
-    Source,
-    Version,
-    Written,
-    digest_of,
-    has_changed,
-    version_of,
-)
+from dpdb.engines.sources.protocol import FileSource, Loaded, Written
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
@@ -51,11 +43,14 @@ class CellReader(Protocol):
 
 
 @dataclass(frozen=True)
-class CellSource(Source):
+class CellSource(FileSource):
     """Reads the rows of a table as cells."""
 
     table: Table
     reader: CellReader
+
+    def files(self) -> tuple[Path, ...]:
+        return self.reader.files(self.table)
 
     def load(
         self,
@@ -63,11 +58,11 @@ class CellSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Loaded:
-        version = self._witnessed(witness)
+        version = self.witnessed(witness)
         builders, rows = builders_of(self.table, names, NO_QUOTES), 0
         for block in self._blocks([*builders]):
             rows += _add(block, builders)
-        self._check(version)
+        self.check(version)
         return Loaded(finished(builders), rows, version)
 
     def blocks(
@@ -76,15 +71,12 @@ class CellSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
-        version = self._witnessed(witness)
+        version = self.witnessed(witness)
         builders = builders_of(self.table, names, NO_QUOTES)
         for block in self._blocks([*builders]):
             rows = _add(block, builders)
             yield Loaded(finished(builders), rows, version)
-        self._check(version)
-
-    def digest(self, key: bytes) -> str:
-        return digest_of(self.reader.files(self.table), self.table.place, key)
+        self.check(version)
 
     def written(self) -> Iterator[tuple[Written, ...]]:
         for block in self._blocks([column.name for column in self.table.columns]):
@@ -94,18 +86,6 @@ class CellSource(Source):
         rows = self.reader.rows(self.table, names)
         while block := [*islice(rows, BATCH)]:
             yield block
-
-    def _witnessed(self, witness: Witness | None) -> Version:
-        """The version of the files, whose digest the witness has been shown."""
-        version = version_of(self.reader.files(self.table), self.table.place)
-        if witness is not None:
-            witness.check(self.table.name, self.digest(witness.key))
-        return version
-
-    def _check(self, version: Version) -> None:
-        """Refuse what was read if the files have become others meanwhile."""
-        if version_of(self.reader.files(self.table), self.table.place) != version:
-            raise has_changed(self.table)
 
 
 def _add(block: Sequence[Row], builders: dict[str, Builder]) -> int:

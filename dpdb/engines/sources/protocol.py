@@ -139,6 +139,29 @@ class Source(Protocol):
         )
 
 
+class FileSource(Source):
+    """A source whose rows are in files, which are known by their marks and by their bytes."""
+
+    @abstractmethod
+    def files(self) -> tuple[Path, ...]:
+        """All files that the rows are in, in the order in which they are read."""
+
+    def digest(self, key: bytes) -> str:
+        return digest_of(self.files(), self.table.place, key)
+
+    def witnessed(self, witness: Witness | None) -> Version:
+        """The version of the files, whose digest the witness has been shown."""
+        version = version_of(self.files(), self.table.place)
+        if witness is not None:
+            witness.check(self.table.name, self.digest(witness.key))
+        return version
+
+    def check(self, version: Version) -> None:
+        """Refuse what was read if the files have become others meanwhile."""
+        if version_of(self.files(), self.table.place) != version:
+            raise has_changed(self.table)
+
+
 def load_more(
     source: Source,
     before: Loaded,

@@ -12,7 +12,7 @@ from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.studies.draft import drafts
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import CsvFormat
-from dpdb.policy.storage import Storage, file_kind, is_server_address
+from dpdb.policy.storage import Storage, file_kind, is_server_address, within_file
 from dpdb.session.connect import policy_of
 
 
@@ -61,8 +61,9 @@ def _declared(source: str) -> tuple[Table, tuple[str, ...]]:
     """
     if is_server_address(source):
         return policy_of(source).tables[0], ()
-    path = Path(source)
-    tables = [table for table in policy_of(path).tables if table.path.absolute() == path.absolute()]
+    path, _ = within_file(Path(source))
+    here = path.absolute()
+    tables = [table for table in policy_of(source).tables if table.path.absolute() == here]
     if not tables:
         raise UsageError(f"the policy beside {path} is about other files")
     if len(tables) > 1:

@@ -24,8 +24,10 @@ from dpdb.interfaces.prompt.completion import ShellCompleter
 from dpdb.interfaces.prompt.status import price_text
 from dpdb.policy.budget import LARGEST_QUERIES, valid_epsilon
 from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.csv.packing import Packing
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal, exact_number
+from dpdb.policy.storage import SUFFIXES
 
 Explained = Callable[[str], Answer | DpdbError]
 """The answer of EXPLAIN to a SELECT, or the error in the SELECT."""
@@ -36,7 +38,7 @@ _IN_SQL = {"avg": "mean", "stddev": "sd", "var": "variance"}
 """Names that SQL has for the paper's."""
 
 
-_SUFFIXES = (".csv", ".tsv", ".gz", ".parquet", ".duckdb", ".toml")
+_SUFFIXES = (".csv", ".tsv", ".toml", *SUFFIXES, *(each.value for each in Packing))
 """The endings of the files that the prompt offers."""
 
 

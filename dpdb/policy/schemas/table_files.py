@@ -90,6 +90,10 @@ def schema_of(storage: Storage) -> Schema:
 
 def check_file(table: Table) -> None:
     """Raise DataFileError where a table is missing, or lacks columns that are declared."""
+    if table.in_spark and table.storage not in (Storage.PARQUET, Storage.SPARK):
+        raise DataFileError(
+            f"{table.place} is not read by Spark: it reads Parquet files and its own"
+        )
     schema_of(table.storage).check(table)
 
 

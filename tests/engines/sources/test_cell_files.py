@@ -269,3 +269,22 @@ def test_init_drafts_a_policy_that_check_reads(
     capsys.readouterr()
     assert main(["check", str(tmp_path / "people.toml")]) == 0
     assert "people: 3 rows in" in capsys.readouterr().out
+
+
+def test_the_command_line_names_one_table_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workbook(tmp_path / "t.xlsx", [["x"], [1]])
+    database(tmp_path / "t.db", "CREATE TABLE a (x TEXT)", "CREATE TABLE b (y INTEGER)")
+    for name, table in (("t.xlsx?sheet=First", "First"), ("t.db?table=b", "b")):
+        assert main([str(tmp_path / name), "-c", "SHOW TABLES", "--csv"]) == 0
+        assert capsys.readouterr().out == f"table,columns,unit\n{table},1,row\n"
+    output = tmp_path / "b.parquet"
+    assert main(["prepare", str(tmp_path / "t.db?table=b"), "-o", str(output)]) == 0
+    assert [each.name for each in undeclared_tables(output)[0].columns] == ["y"]
+
+
+def test_spark_reads_none_of_these(tmp_path: Path) -> None:
+    path = database(tmp_path / "t.db", "CREATE TABLE t (x TEXT)")
+    with pytest.raises(DataFileError, match="not read by Spark"):
+        check_file(Table("t", path, (Column("x", Kind.TEXT),), engine="spark"))

@@ -33,14 +33,11 @@ from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
 from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.engines.sources.cells.ordinals import OrdinalBuilder
 from dpdb.engines.sources.protocol import (
+    FileSource,
     Loaded,
     Partition,
-    Source,
     Version,
     Written,
-    digest_of,
-    has_changed,
-    version_of,
 )
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Column, Kind, Table
@@ -184,11 +181,14 @@ class BatchReader(Protocol):
 
 
 @dataclass(frozen=True)
-class TypedSource(Source):
+class TypedSource(FileSource):
     """Reads the rows of a table from files whose columns have types."""
 
     table: Table
     reader: BatchReader
+
+    def files(self) -> tuple[Path, ...]:
+        return self.reader.files(self.table)
 
     def load(
         self,
@@ -196,13 +196,13 @@ class TypedSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Loaded:
-        version = self._witnessed(witness)
+        version = self.witnessed(witness)
         columns = TypedColumns.of(self.table, names)
         rows = 0 if names else self.reader.rows(self.table)
         if names:
             for batch in read_ahead(self.batches(names, progress)):
                 rows += columns.add(batch)
-        self._check(version)
+        self.check(version)
         return Loaded(columns.finish(), rows, version)
 
     def batches(self, names: Collection[str], progress: Progress | None = None) -> Batches:
@@ -221,13 +221,13 @@ class TypedSource(Source):
         progress: Progress | None = None,
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
-        version = self._witnessed(witness)
+        version = self.witnessed(witness)
         return self._blocks(read_ahead(self.batches(names, progress)), names, version)
 
     def partitions(
         self, names: Collection[str], witness: Witness | None = None
     ) -> Sequence[Partition]:
-        version = self._witnessed(witness)
+        version = self.witnessed(witness)
         found = self.reader.partitions(self.table, names) if names else [Partition()]
         return [replace(each, version=version) for each in found]
 
@@ -239,7 +239,7 @@ class TypedSource(Source):
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
         assert partition.version is not None
-        self._check(partition.version)
+        self.check(partition.version)
         if partition.groups:  # While a thread works on it, others read.
             batches = self.reader.batches(self.table, names, partition)
         else:
@@ -258,27 +258,9 @@ class TypedSource(Source):
             rows = columns.add(batch)
             stored = stored_texts(self.table, texts, batch)
             yield Loaded({**columns.block(), **stored}, rows, version)
-        self._check(version)
+        self.check(version)
 
     def written(self) -> Iterator[tuple[Written, ...]]:
         names = [column.name for column in self.table.columns]
         for batch in self.batches(names):
             yield tuple(_written(texts_of(column)) for column in batch.columns)
-
-    def digest(self, key: bytes) -> str:
-        return digest_of(self.reader.files(self.table), self.table.place, key)
-
-    def _witnessed(self, witness: Witness | None) -> Version:
-        """The version of the files, whose digest the witness has been shown."""
-        version = self._version()
-        if witness is not None:
-            witness.check(self.table.name, self.digest(witness.key))
-        return version
-
-    def _version(self) -> Version:
-        return version_of(self.reader.files(self.table), self.table.place)
-
-    def _check(self, version: Version) -> None:
-        """Refuse what was read if the files have become others meanwhile."""
-        if self._version() != version:
-            raise has_changed(self.table)
