@@ -14,6 +14,7 @@ notebook, `%load_ext dpdb` gives `%dpdb people.csv` and `%%dpdb`.
 Where a statement goes, room by room; each room's docstring says what the room may not know:
 
     interfaces   the command line, the prompt, the notebook
+    dbapi        a session as a connection by PEP 249; SQLAlchemy's dialect is one of the doors
     lab          attacks, and studies of risk and accuracy
     session      from a statement to its answer: price, debit, exact results, noise
     answers      after the noise: estimates, intervals, tables
