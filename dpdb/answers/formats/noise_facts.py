@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import assert_never
 
 from dpdb.answers.formats.sheet import figure
 from dpdb.answers.notes.accuracy_notes import SURE
@@ -30,25 +31,36 @@ RELATIVE_ERROR = Fraction(1, 10)
 
 def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
     """The public facts about the noise of a release, each a name and a text."""
-    if release.noise is not None and not isinstance(release.statistic, Joint):
-        if isinstance(release.mechanism, Threshold):
-            yield from _keys(release.mechanism)
-        yield from _noise(release.noise, release, competing_rows)
-    match release.mechanism, release.statistic:
-        case Walk() as mechanism, Ranks() as statistic:
+    mechanism, statistic = release.mechanism, release.statistic
+    if isinstance(mechanism, Additive):
+        if not isinstance(statistic, Joint):
+            yield from _noise(mechanism, release, competing_rows)
+        return
+    match mechanism:
+        case Threshold():
+            yield (
+                "shown",
+                f"from about {mechanism.shown_from} units on, for sure from "
+                f"{mechanism.surely_from}",
+            )
+            yield from _noise(mechanism.noise, release, competing_rows)
+        case Walk():
+            assert isinstance(statistic, Ranks)
             yield from _walk(mechanism, statistic, competing_rows)
-        case Bracket() as mechanism, _:
+        case Bracket():
             yield from _bracket(mechanism)
-        case Halves() as mechanism, _:
+        case Halves():
             yield (
                 "noise",
                 f"{len(mechanism.fractions)} values are chosen, in {mechanism.root.levels} levels "
                 "of halves; how near depends on the rows",
             )
-        case Smooth(), _:
+        case Smooth():
             yield "noise", "in proportion to the smooth sensitivity"
-        case Exponential(), _:
+        case Exponential():
             yield "noise", "a value within the bounds is chosen; how near depends on the rows"
+        case other:
+            assert_never(other)
 
 
 def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
@@ -64,14 +76,6 @@ def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[t
     least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
              for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
     yield "MTA", f"{', '.join(least)}: noise within 10 %"
-
-
-def _keys(threshold: Threshold) -> Iterator[tuple[str, str]]:
-    """The numbers of units from which on a key is shown."""
-    yield (
-        "shown",
-        f"from about {threshold.shown_from} units on, for sure from {threshold.surely_from}",
-    )
 
 
 def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:

@@ -162,7 +162,10 @@ def _of_sums(
             return mean_interval(estimate, plan, draws, confidence)
         case Function.COUNT_DISTINCT:
             return _around(value(estimate.releases[0]), plan, draws, confidence)
-    return variance_interval(estimate, plan, draws, confidence)
+        case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
+            return variance_interval(estimate, plan, draws, confidence)
+        case other:
+            raise AssertionError(f"{other} is made of no sums")
 
 
 def _bracketed(
