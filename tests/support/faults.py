@@ -204,8 +204,8 @@ ROWS = (
     Mutant(
         "all people are worked on at once",
         "work that one person",
-        [Change("engines.relations.unit_rows:pieces", "size = whole.units_of(plan.table), units",
-                "size = whole.units_of(plan.table), 10**9 + units")],
+        [Change("engines.relations.unit_rows:unit_partitions", "size = whole.units_of(table), units",
+                "size = whole.units_of(table), 10**9 + units")],
         "engines/memory/test_unit_rows.py::test_no_more_units_are_worked_on_at_once_than_a_piece_has",
     ),
     Mutant(
