@@ -222,7 +222,7 @@ def test_a_value_without_bounds_is_refused_with_a_way_out() -> None:
     assert "--bounds loose=LOW:HIGH" in str(caught.value.hint)
     with pytest.raises(MissingBounds, match="this expression has no bounds") as caught:
         lowered("SUM(age / pay)")
-    assert "CLAMP(expression, low, high)" in str(caught.value.hint)
+    assert "CLAMP(x, low, high)" in str(caught.value.hint)
 
 
 def test_values_that_squares_of_doubles_cannot_hold_are_refused() -> None:

@@ -63,13 +63,13 @@ SELECT HISTOGRAM(zip), COUNT(*) FROM people;
 SELECT QUANTILE_DISK(age, 0.5) FROM people;
 -- Unsupported PERCENTILE_DISC(q) or MODE()
 SELECT PERCENTILE_DISC(age, 0.5) WITHIN GROUP (ORDER BY age) FROM people;
--- Unsupported 1:8 COUNT_IF(NOT x) counts the rows that would
+-- Unsupported 1:8 COUNT_IF(NOT b) counts the rows that would
 SELECT BOOL_AND(age > 30) FROM people;
 -- Unsupported 1:13 BOOL_OR is not supported: one row can decide it
 SELECT zip, BOOL_OR(age > 30) FROM people GROUP BY zip;
 -- Unsupported 1:13 EVERY is not supported: one row can decide it
 SELECT zip, EVERY(age > 30) FROM people GROUP BY zip;
--- Unsupported COUNT_IF(x) counts the rows that would
+-- Unsupported COUNT_IF(b) counts the rows that would
 SELECT LOGICAL_OR(age > 30) FROM people;
 -- TypeMismatch a number is needed
 SELECT SUM(DISTINCT name) FROM people;
@@ -403,9 +403,9 @@ FROM people WHERE age > 30 SELECT COUNT(*);
 SELECT COUNT(*) FROM people WHERE age & 1 = 1;
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE age ^ 2 > 3;
--- SyntaxFault 1:40 REGEXP_LIKE(x, 'pattern')
+-- SyntaxFault 1:40 REGEXP_LIKE(s, 'pattern')
 SELECT COUNT(*) FROM people WHERE name ~ 'a';
--- Unsupported 1:35 REGEXP_LIKE(x, 'pattern')
+-- Unsupported 1:35 REGEXP_LIKE(s, 'pattern')
 SELECT COUNT(*) FROM people WHERE name SIMILAR TO 'a';
 -- Unsupported 1:36 x = 1 AND y = 2 compares two columns
 SELECT COUNT(*) FROM people WHERE (age, zip) = (30, 31643);
@@ -427,9 +427,9 @@ SELECT ENTROPY(name) FROM people;
 SELECT ENTROPY(points * grade) FROM visits;
 -- Unsupported LIKE 'a%'
 SELECT COUNT(*) FROM people WHERE name GLOB 'A*';
--- SyntaxFault 1:40 NOT REGEXP_LIKE(x, 'pattern')
+-- SyntaxFault 1:40 NOT REGEXP_LIKE(s, 'pattern')
 SELECT COUNT(*) FROM people WHERE name !~ 'a';
--- TypeMismatch FLOOR(x / y)
+-- TypeMismatch FLOOR(x / z)
 SELECT income // 10, COUNT(*) FROM people GROUP BY 1;
 -- Unsupported x IN (1, 2)
 SELECT COUNT(*) FROM people WHERE zip = ANY(ARRAY[31643, 80127]);

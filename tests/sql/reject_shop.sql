@@ -217,3 +217,9 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 21) COUNT(*) FRO
 SELECT COUNT(*) FROM customers AS c WHERE EXISTS (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) 1 FROM orders AS o WHERE o.customer_id = c.id);
 -- InvalidOption OPTIONS are for a SELECT whose answer gets noise
 SELECT AVG(n) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) AS t;
+-- MissingBounds --bounds id=LOW:HIGH, or write CLAMP(x, low, high)
+SELECT SUM(o.id) FROM orders AS o JOIN lines AS l ON l.order_id = o.id;
+-- Unsupported FLOOR(x / 10) * 10
+SELECT o.amount, COUNT(*) FROM orders AS o JOIN lines AS l ON l.order_id = o.id GROUP BY o.amount;
+-- MissingBounds write CLAMP(n, low, high)
+SELECT SUM(n) FROM (SELECT customer_id, SUM(id) AS n FROM orders GROUP BY customer_id) AS t;

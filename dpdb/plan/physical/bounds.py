@@ -80,20 +80,29 @@ def threshold(mechanism: Additive, number: int) -> float:
     return mechanism.quantile(1 - FAILURE / number)
 
 
+def in_query(column: Column) -> str:
+    """The column as a hint writes it: x for one of a join, whose table may have another name."""
+    return "x" if "." in column.name else written(column.called)
+
+
 def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
     """The error, which names the first column without bounds."""
     assert aggregate.argument is not None
     named = next(_unbounded(aggregate.argument, known), None)
     if named is None:
-        what, hint = "this expression", "wrap it in CLAMP(expression, low, high)"
+        what, hint = "this expression", "wrap it in CLAMP(x, low, high)"
     else:
-        what, name = named.column.called, written(named.column.called)
+        what, name = named.column.called, in_query(named.column)
         dated = named.kind.temporal  # the command line has no dates, nor have powers of two
-        option = "" if dated else f" or --bounds {shlex.quote(f'{what}=LOW:HIGH')},"
+        option = what.rpartition(".")[2] if what == named.column.name else what
+        option = "" if dated else f" or --bounds {shlex.quote(f'{option}=LOW:HIGH')},"
+        made = named.column.label and named.column.label != named.column.name
+        declared = "" if made else f"declare bounds for {what} in the policy,{option} or "
         suggestion = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"
+        low, high = ("'2000-01-01'", "'2029-12-31'") if dated else ("low", "high")
         hint = (
-            f"declare bounds for {what} in the policy,{option} "
-            f"or write CLAMP({name}, low, high), or WHERE {name} BETWEEN low AND high{suggestion}"
+            f"{declared}write CLAMP({name}, {low}, {high}), "
+            f"or WHERE {name} BETWEEN {low} AND {high}{suggestion}"
         )
     message = f"{what} has no bounds, so one row could change the answer without limit"
     return MissingBounds(message, hint=hint, place=aggregate.place)

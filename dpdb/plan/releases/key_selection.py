@@ -12,6 +12,7 @@ from fractions import Fraction
 from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, children
 from dpdb.plan.logical.query import Aggregate, Function, Query
+from dpdb.plan.physical.bounds import in_query
 from dpdb.plan.physical.lowering import PlanningContext
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.group_keys import found_places
@@ -108,9 +109,10 @@ def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare
     """Refuse numbers with decimals as keys, and all keys without δ."""
     name = written(key.column.called) if isinstance(key, ColumnRef) else "this expression"
     if key.kind is Kind.NUMBER:
+        rounded = in_query(key.column) if isinstance(key, ColumnRef) else "x"
         raise Unsupported(
             f"cannot group by {name}: it has decimals, and the policy lists no values",
-            hint=f"round it, as in FLOOR({name} / 10) * 10, or list its values in the policy",
+            hint=f"round it, as in FLOOR({rounded} / 10) * 10, or list its values in the policy",
         )
     if share.delta >= SMALLEST_DELTA:
         return
@@ -132,7 +134,7 @@ def _declaring(key: Expr, known: Environment) -> str:
         name, day = written(column), f"{kind.upper()} '…'"
         between = f"WHERE {name} BETWEEN {day} AND {day}"
         return f"give {name} bounds in the policy, or in the query, {between}"
-    name = written(key.column.called) if isinstance(key, ColumnRef) else "…"
+    name = in_query(key.column) if isinstance(key, ColumnRef) else "x"
     return f"list them as values in the policy, or some in the query, WHERE {name} IN (…)"
 
 

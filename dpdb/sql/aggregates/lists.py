@@ -232,10 +232,10 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
     else:
         return None
     if name == "EVERY" or isinstance(node, _DECIDED_BY_ONE):
-        condition = "x" if isinstance(node, exp.LogicalOr) else "NOT x"
+        condition = "b" if isinstance(node, exp.LogicalOr) else "NOT b"
         return Unsupported(
             f"{name} is not supported: one row can decide it",
-            hint=f"COUNT_IF({condition}) counts the rows that would; AVG(x) is the part that is"
+            hint=f"COUNT_IF({condition}) counts the rows that would; AVG(b) is the part that is"
             " true",
             place=place(node, text),
         )

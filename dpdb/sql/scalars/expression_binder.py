@@ -35,8 +35,8 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Any: "x IN (1, 2) is true of the values of a list",
     exp.Tuple: "x = 1 AND y = 2 compares two columns, and COUNT(DISTINCT (x, y)) counts pairs",
     exp.Glob: "LIKE 'a%' is true of texts that begin with a",
-    exp.SimilarTo: "REGEXP_LIKE(x, 'pattern') matches a regular expression",
-    exp.Columns: "name each column: AVG(x), AVG(y)",
+    exp.SimilarTo: "REGEXP_LIKE(s, 'pattern') matches a regular expression",
+    exp.Columns: "name each column: AVG(x), AVG(z)",
     exp.BitwiseXor: "POWER(x, 2) is x to the power of 2",
     exp.MonthsBetween: "DATE_DIFF('month', start, end) counts months",
 }

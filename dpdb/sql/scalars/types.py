@@ -223,7 +223,7 @@ def whole_division(left: Expr, right: Expr, where: Place | None) -> Expr:
     """
     left, right = numeric(left, where), numeric(right, where)
     if not left.kind is right.kind is Kind.INTEGER:
-        hint = "FLOOR(x / y) is a whole number, and x / y the quotient"
+        hint = "FLOOR(x / z) is a whole number, and x / z the quotient"
         raise TypeMismatch("// divides whole numbers", hint=hint, place=where)
     quotient = Arithmetic("/", left, right, Kind.NUMBER)
     return Call("trunc", (quotient,), Kind.INTEGER)

@@ -210,7 +210,7 @@ def _items(tree: exp.Select, rows: RowExpressions) -> Iterator[Expr]:
         if isinstance(starred, exp.Star):
             raise Unsupported(
                 "SELECT * is not supported",
-                hint="single rows are never shown; try SELECT COUNT(*)",
+                hint="single rows are never shown; try SELECT COUNT(*) FROM t",
                 place=place(item, rows.text),
             )
         yield rows.expression(node)

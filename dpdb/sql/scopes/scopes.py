@@ -237,7 +237,7 @@ def hint_for_rows(source: Source) -> str:
     """A hint at queries to ask instead of rows."""
     if source.public:
         return "GROUP BY shows the different values of a public table, and how often they occur"
-    return "single rows are never shown; try SELECT COUNT(*)"
+    return "single rows are never shown; try SELECT COUNT(*) FROM t"
 
 
 class NoisyRowExpressions(NamedExpressions, RowExpressions):

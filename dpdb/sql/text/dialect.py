@@ -107,8 +107,8 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
 
 
 _STUMBLED = {
-    "~": "REGEXP_LIKE(x, 'pattern') matches a regular expression",
-    "!": "NOT REGEXP_LIKE(x, 'pattern') is true where a regular expression does not match",
+    "~": "REGEXP_LIKE(s, 'pattern') matches a regular expression",
+    "!": "NOT REGEXP_LIKE(s, 'pattern') is true where a regular expression does not match",
     "SELECT": "a statement ends with ;",
     "\\": "a statement ends with ;, and .mode vertical has a line for each column",
     "?": "? stands for a whole value: for DATE '2020-01-01' it is given a date",
