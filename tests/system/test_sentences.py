@@ -47,6 +47,12 @@ def test_sentences_end_where_a_reader_thinks() -> None:
     assert list(sentences(page)) == ["Is it so?", "It is.", "Say Code:", "dpdb [says] so.", "b: c"]
 
 
+@pytest.mark.parametrize("name", manual.PAGES)
+def test_a_page_says_for_whom_it_is_and_what_to_read_next(name: str) -> None:
+    assert re.match(r"# .+\n\nThis page is for ", PAGES[name])
+    assert PAGES[name].splitlines()[-1].startswith("Read next: ")
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_sentence_names_its_subject(name: str) -> None:
     opened = [each for each in sentences(PAGES[name]) if OPENINGS.match(each)]
