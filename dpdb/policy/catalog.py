@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
+from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.frames import HeldFrame
 from dpdb.policy.storage import ServerTable, Storage, file_kind, files_of
@@ -111,6 +112,8 @@ class Column:
     """The column of a public table whose values are the declared ones."""
     length: int = LONGEST_TEXT
     """The most bytes, in UTF-8, of a text that counts; a longer cell is NULL."""
+    cells: CellFormat = PLAIN
+    """How the cells are written."""
     label: str = field(default="", compare=False)
     """The name in messages of a column that a SELECT makes; empty where it is `name`."""
 

@@ -37,7 +37,10 @@ def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
     """
     if table.storage is not Storage.CSV:
         for held in open_source(table).written():
-            written = ([grammar.text(raw, b"") for raw in column.cells] for column in held)
+            written = (
+                [column.cells.plain(grammar.text(raw, b""), column.kind) for raw in cells.cells]
+                for column, cells in zip(table.columns, held, strict=True)
+            )
             yield from zip(*written, strict=True)
         return
     for header, records in record_blocks(table):
@@ -47,10 +50,8 @@ def text_rows(table: Table) -> Iterator[tuple[str, ...]]:
             columns = []
             for column in table.columns:
                 cells = block.column(positions[column.name]).written()
-                texts = [grammar.text(raw, quote) for raw in cells]
-                if column.kind.ordinal:
-                    texts = [grammar.with_point(text, decimal) for text in texts]
-                columns.append(texts)
+                texts = (grammar.text(raw, quote) for raw in cells)
+                columns.append([column.cells.plain(text, column.kind, decimal) for text in texts])
             yield from zip(*columns, strict=True)
 
 
@@ -99,7 +100,7 @@ class FateOf:
         self._lower, self._upper = float(lower), float(upper)
 
     def __call__(self, raw: bytes) -> Fate:
-        text = self.text(raw)
+        text = self._column.cells.plain(self.text(raw), self._column.kind, self._decimal)
         whole = grammar.is_whole(raw)
         if not text:
             kept = self._free and not (self._column.nullable or self._named)
@@ -127,7 +128,6 @@ class FateOf:
             case Kind.TIMESTAMP:
                 value = read_timestamp(text)
             case Kind.INTEGER | Kind.NUMBER:
-                text = grammar.with_point(text, self._decimal)
                 value = grammar.number(text)
                 if value is None and exact_number(text.strip(grammar.SPACE)) is not None:
                     return Fate.INFINITE

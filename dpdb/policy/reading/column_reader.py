@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -12,6 +13,7 @@ from typing import Any
 
 from dpdb.errors import UsageError, did_you_mean
 from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Policy, Reference, Value
+from dpdb.policy.cell_format import SPACE, THOUSANDS, CellFormat, check_formats
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
 from dpdb.policy.reading.policy_text import PolicyText, shown
 from dpdb.policy.timestamps import SECOND, read_timestamp, timestamp_of
@@ -42,7 +44,13 @@ class ReferenceReader:
 MAX_VALUES = 100_000
 """The most values that a column can declare."""
 
-KEYS = ("type", "bounds", "values", "step", "nullable", "tight", "references", "length")
+CELL_KEYS = ("format", "null", "thousands", "prefix", "suffix", "percent")
+"""The keys that say how cells are written."""
+
+KEYS = (
+    *("type", "bounds", "values", "step", "nullable", "tight", "references", "length"),
+    *CELL_KEYS,
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,10 @@ class ColumnReader:
 
     text: PolicyText
     references: ReferenceReader
+    null: tuple[str, ...] = ()
+    """The texts that mean NULL in the columns of the table."""
+    decimal: str = "."
+    """The decimal mark of the file."""
 
     def column(self, name: str, declared: dict[str, Any], above: tuple[str, ...]) -> Column:
         """The column `name` of the section that declares columns."""
@@ -73,7 +85,11 @@ class ColumnReader:
         if "references" in section:
             named = self.references.reference(section["references"], (*where, "references"))
             column = replace(column, references=named)
-        column = replace(column, length=self._length(section, column.kind, where))
+        column = replace(
+            column,
+            length=self._length(section, column.kind, where),
+            cells=self._cells(section, column.kind, where),
+        )
         if "values" in section:
             if "bounds" in section or "step" in section:
                 raise self.text.error("values leave no room for bounds or step", where)
@@ -101,6 +117,38 @@ class ColumnReader:
         if type(length) is not int or not 1 <= length <= LONGEST_TEXT:
             raise self.text.error(f"length is a whole number from 1 to {LONGEST_TEXT:,}", here)
         return length
+
+    def _cells(self, section: dict[str, Any], kind: Kind, where: tuple[str, ...]) -> CellFormat:
+        """How the cells of a column are written."""
+        number = kind in (Kind.INTEGER, Kind.NUMBER)
+        for key, fits, label in (
+            ("format", kind.temporal, "a date or a timestamp"),
+            *((key, number, "a number") for key in ("thousands", "prefix", "suffix")),
+            ("percent", kind is Kind.NUMBER, "the type number"),
+        ):
+            if key in section and not fits:
+                raise self.text.error(f"{key} goes with {label}", (*where, key))
+        null = null_texts(self.text, section, where)
+        formats = section.get("format", [])
+        formats = [formats] if isinstance(formats, str) else formats
+        if not isinstance(formats, list) or not all(isinstance(each, str) for each in formats):
+            raise self.text.error("format is a text, or a list of them", (*where, "format"))
+        self.text.accepted(formats, check_formats, (*where, "format"))
+        marks = {key: section.get(key, "") for key in ("thousands", "prefix", "suffix")}
+        for key, mark in marks.items():
+            if not isinstance(mark, str) or re.search(f"[0-9{SPACE}]", mark.strip(" ")):
+                raise self.text.error(f"{key} is a text without digits", (*where, key))
+        if "thousands" in section and marks["thousands"] not in THOUSANDS:
+            known = ", ".join(f'"{mark}"' for mark in THOUSANDS[:5])
+            raise self.text.error(f"thousands is one of {known}", (*where, "thousands"))
+        if marks["thousands"] == self.decimal:
+            raise self.text.error("thousands is another mark than decimal", (*where, "thousands"))
+        percent = section.get("percent", False)
+        if not isinstance(percent, bool):
+            raise self.text.error("percent is true or false", (*where, "percent"))
+        null = self.null if null is None else null
+        marks = {key: mark if key == "thousands" else mark.strip() for key, mark in marks.items()}
+        return CellFormat(tuple(formats), null, **marks, percent=percent)
 
     def _with_bounds(
         self, column: Column, section: dict[str, Any], where: tuple[str, ...]
@@ -177,6 +225,18 @@ class ColumnReader:
                 except ValueError:
                     pass
         raise self.text.error(f"{shown(value)} is no {kind}", where)
+
+
+def null_texts(
+    text: PolicyText, section: dict[str, Any], where: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """The texts that mean NULL in a table or a column; None if the section says nothing."""
+    if "null" not in section:
+        return None
+    null = [section["null"]] if isinstance(section["null"], str) else section["null"]
+    if not isinstance(null, list) or not all(isinstance(each, str) for each in null):
+        raise text.error('null is a list of texts, such as ["NA", "-"]', (*where, "null"))
+    return tuple(dict.fromkeys(each.strip(SPACE) for each in null if each.strip(SPACE)))
 
 
 def with_bounds(policy: Policy, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> Policy:

@@ -17,7 +17,7 @@ from dpdb.policy.csv.csv_format import (
     valid_quote,
     valid_separator,
 )
-from dpdb.policy.reading.column_reader import ColumnReader, ReferenceReader
+from dpdb.policy.reading.column_reader import ColumnReader, ReferenceReader, null_texts
 from dpdb.policy.reading.policy_text import PolicyText
 from dpdb.policy.storage import SPARK, ServerTable, Storage, file_kind, server_table
 from dpdb.records import dataclass
@@ -43,6 +43,7 @@ KEYS = (
     *_OF_UNITS,
     *("public", "key", "at_most"),
     *_FORMAT,
+    "null",
     "columns",
 )
 
@@ -83,7 +84,9 @@ class TableReader:
         declared = self.text.section(section, "columns", where)
         if not declared:
             raise self.text.error("a table needs columns", where)
-        reader = ColumnReader(self.text, self._references)
+        form = self._format(section, where)
+        null = null_texts(self.text, section, where) or ()
+        reader = ColumnReader(self.text, self._references, null, form.decimal)
         columns = tuple(reader.column(name, declared, (*where, "columns")) for name in declared)
         public = self._public(section, where)
         unit = self._unit(section, columns, where)
@@ -93,7 +96,7 @@ class TableReader:
             columns,
             unit.column,
             unit.rows,
-            self._format(section, where),
+            form,
             unit.chain,
             public,
             self._key(section, columns, where),

@@ -41,6 +41,7 @@ from dpdb.engines.sources.protocol import (
 )
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.cell_format import PLAIN
 from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
@@ -89,7 +90,10 @@ def names_of_texts(table: Table, names: Collection[str]) -> frozenset[str]:
         frozenset(
             column.name
             for column in table.columns
-            if column.kind is Kind.TEXT and column.values is None and column.name in names
+            if column.kind is Kind.TEXT
+            and column.values is None
+            and column.cells == PLAIN
+            and column.name in names
         )
         - table.identifiers
     )

@@ -23,12 +23,13 @@ from dpdb.engines.sources.cells.codes import (
     used,
 )
 from dpdb.engines.sources.cells.distinct import DistinctCells, Meanings, coded_texts
+from dpdb.engines.sources.cells.formatted import FormattedBuilder, FormattedCells
 from dpdb.engines.sources.cells.ordinals import ChoiceBuilder, NumbersBuilder
 from dpdb.engines.sources.cells.plain import within_quotes
 from dpdb.engines.sources.cells.records import Block, Cells, Places
 from dpdb.engines.sources.read_ahead import side_by_side
 from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Table, Value
-from dpdb.policy.csv.csv_format import ORDINARY, Punctuation
+from dpdb.policy.csv.csv_format import NO_QUOTES, ORDINARY, Punctuation
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
@@ -53,13 +54,19 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
     """
     if exact:
         column = replace(column, nullable=True)
-    if column.kind.ordinal and column.values is None:
-        return NumbersBuilder(column, punctuation, exact=exact)
+    formatted = FormattedCells.of(column, punctuation)
+    if formatted is not None:
+        punctuation = NO_QUOTES  # that of cells once they are rewritten
+    kind: type[NumbersBuilder | ChoiceBuilder | _WordBuilder | _TextBuilder]
     if column.kind.ordinal:
-        return ChoiceBuilder(column, punctuation, exact=exact)
-    if column.values is not None or column.kind is Kind.BOOLEAN:
-        return _WordBuilder(column, punctuation, exact=exact)
-    return _TextBuilder(column, punctuation, exact=exact)
+        kind = NumbersBuilder if column.values is None else ChoiceBuilder
+    elif column.values is not None or column.kind is Kind.BOOLEAN:
+        kind = _WordBuilder
+    else:
+        kind = _TextBuilder
+    made = kind(column, punctuation, exact=exact)
+    made.formatted = formatted
+    return made
 
 
 def builders_of(
@@ -87,7 +94,7 @@ def finished(builders: Mapping[str, Builder]) -> dict[str, Numbers | Codes]:
     }
 
 
-class _WordBuilder:
+class _WordBuilder(FormattedBuilder):
     """Looks texts and booleans up among the declared ones."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
@@ -106,7 +113,7 @@ class _WordBuilder:
         self._meanings = Meanings(code, code_type(self._values))
         self._parts = CodeParts(self._values)
 
-    def add(self, column: Cells, places: Places | None = None) -> None:
+    def _add(self, column: Cells, places: Places | None) -> None:
         if places is None:
             self._parts.add(Codes(self._meanings.of(column), self._values))
             return
@@ -117,7 +124,7 @@ class _WordBuilder:
         return self._parts.finish()
 
 
-class _TextBuilder:
+class _TextBuilder(FormattedBuilder):
     """Numbers the distinct cells as they come; in the end those of one text get the same code."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
@@ -128,7 +135,7 @@ class _TextBuilder:
         self._cells = DistinctCells()
         self._parts: list[NDArray[np.uint32]] = []
 
-    def add(self, column: Cells, places: Places | None = None) -> None:
+    def _add(self, column: Cells, places: Places | None) -> None:
         if places is not None:
             column, places = used(column, places)
         column = within_quotes(column, self._quote)

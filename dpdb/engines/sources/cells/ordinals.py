@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from dpdb.engines.sources.cells.codes import (
     repeated,
 )
 from dpdb.engines.sources.cells.distinct import Meanings
+from dpdb.engines.sources.cells.formatted import FormattedBuilder
 from dpdb.engines.sources.cells.grids import Floats, grid_of, nearest
 from dpdb.engines.sources.cells.plain import plain_dates, plain_numbers, plain_timestamps
 from dpdb.engines.sources.cells.records import Cells, Places
@@ -31,7 +32,7 @@ from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Bools
 
 
-class OrdinalBuilder(ABC):
+class OrdinalBuilder(FormattedBuilder):
     """For numbers, dates and timestamps: a cell is a double before it is anything else."""
 
     def __init__(self, column: Column, punctuation: Punctuation, *, exact: bool) -> None:
@@ -41,7 +42,7 @@ class OrdinalBuilder(ABC):
         self._exact = exact
         self._meanings = Meanings(self._meaning, np.dtype(np.float64))
 
-    def add(self, column: Cells, places: Places | None = None) -> None:
+    def _add(self, column: Cells, places: Places | None) -> None:
         if self._kind is Kind.DATE:
             floats, plain = plain_dates(column, self._punctuation.quote)
             whole = plain
@@ -61,6 +62,8 @@ class OrdinalBuilder(ABC):
 
         For an `exact` column they are whole numbers.
         """
+        if self.formatted is not None and not self._kind.temporal:
+            floats = self.formatted.numbers(floats)
         lost = self._exact and ~self._holds(floats)
         self._append(np.where(lost, np.nan, floats))
 
@@ -118,7 +121,8 @@ class NumbersBuilder(OrdinalBuilder):
         self._null: list[Bools] = []
 
     def holds_multiples(self, step: Fraction) -> bool:
-        return not self._exact and self._grid is not None and self._grid.holds_multiples(step)
+        plain = not self._exact and self.formatted is None
+        return plain and self._grid is not None and self._grid.holds_multiples(step)
 
     def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
         assert self._grid is not None
@@ -172,7 +176,8 @@ class ChoiceBuilder(OrdinalBuilder):
         self._parts = CodeParts(column.values)
 
     def holds_multiples(self, step: Fraction) -> bool:
-        return not self._exact and self._table is not None and step == self._step
+        plain = not self._exact and self.formatted is None
+        return plain and self._table is not None and step == self._step
 
     def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
         assert self._table is not None
