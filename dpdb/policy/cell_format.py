@@ -83,7 +83,8 @@ class CellFormat:
         return text
 
     def _number(self, text: str, decimal: str) -> str:
-        parts = _number_pattern(self.thousands, self.prefix, self.suffix, decimal).fullmatch(text)
+        endings = (self.suffix, "%" if self.percent else "")
+        parts = _number_pattern(self.thousands, self.prefix, endings, decimal).fullmatch(text)
         if parts is None:
             return UNREAD
         signs = [part for part in parts.group("open", "before", "after") if part]
@@ -104,17 +105,19 @@ PLAIN = CellFormat()
 
 
 @cache
-def _number_pattern(thousands: str, prefix: str, suffix: str, decimal: str) -> re.Pattern[str]:
-    """Sign or bracket, prefix, digits, suffix; prefix, suffix and % may be missing in a cell."""
+def _number_pattern(
+    thousands: str, prefix: str, endings: tuple[str, ...], decimal: str
+) -> re.Pattern[str]:
+    """Sign or bracket, prefix, digits, an ending; prefix and ending may be missing in a cell."""
     space, digits = f"[{SPACE}]*+", "[0-9]++"
     if thousands:
         digits = f"[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})++(?![0-9])|{digits}"
     before = f"(?:{re.escape(prefix)}{space})?" if prefix else ""
-    endings = "|".join(re.escape(each) for each in {suffix, "%"} if each)
+    after = "|".join(re.escape(each) for each in endings if each)
     return re.compile(
         rf"{space}(?P<open>\()?{space}(?P<before>[+-])?{space}{before}(?P<after>[+-])?"
         rf"(?P<whole>{digits}|)(?P<rest>{re.escape(decimal)}[0-9]*+)?(?P<power>[eE][+-]?[0-9]++)?"
-        rf"{space}(?:{endings})?{space}(?P<close>\))?{space}"
+        rf"{space}(?:{after})?{space}(?P<close>\))?{space}"
     )
 
 

@@ -17,7 +17,9 @@ from dpdb.errors import InvalidOption, UsageError, printable
 from dpdb.interfaces.cli.arguments import separator
 from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.studies.draft import Draft, drafts
+from dpdb.lab.studies.suggested_types import SuggestedType, cell_keys, kind_of
 from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.cell_format import CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.output_files import written
 
@@ -117,7 +119,7 @@ def _table_text(draft: Draft, output: Path | None) -> str:
         units=f"# by their names perhaps: {units}\n" if units else "",
     )
     columns = zip(table.columns, draft.types, strict=True)
-    return text + "".join(_lines(column.name, suggested.kind) for column, suggested in columns)
+    return text + "".join(_lines(column.name, suggested) for column, suggested in columns)
 
 
 def _place(table: Table, output: Path | None) -> str:
@@ -155,8 +157,13 @@ _HINTS = {
 }
 
 
-def _lines(name: str, kind: Kind) -> str:
-    line = f'{_key(name)} = {{ type = "{kind}" }}\n'
+def _lines(name: str, suggested: SuggestedType) -> str:
+    """The line of a column, and comments: other formats that fit, and what else to declare."""
+    kind, keys = suggested.kind, cell_keys(suggested.cells)
+    line = f'{_key(name)} = {{ type = "{kind}"{", " if keys else ""}{keys} }}\n'
+    for each in suggested.either:
+        form = CellFormat((each,))
+        line += f'# {_plain(_key(name))} = {{ type = "{kind_of(form)}", {cell_keys(form)} }}\n'
     hint = _HINTS.get(kind)
     return line + (f"# {_plain(name)}: {hint}; from knowledge of the subject\n" if hint else "")
 

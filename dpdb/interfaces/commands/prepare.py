@@ -73,5 +73,7 @@ def _declared(source: str) -> tuple[Table, tuple[str, ...]]:
         return table, ()
     [drafted] = drafts(source, CsvFormat())
     typed = zip(drafted.table.columns, drafted.types, strict=True)
-    columns = tuple(replace(column, kind=each.kind, guessed=False) for column, each in typed)
+    columns = tuple(
+        replace(column, kind=each.kind, cells=each.cells, guessed=False) for column, each in typed
+    )
     return replace(drafted.table, columns=columns), drafted.notes

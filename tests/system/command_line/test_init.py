@@ -105,6 +105,56 @@ def test_types(run: Run, make: Make, cells: list[str], kind: str) -> None:
     assert types(run, path)["x"] == kind
 
 
+@pytest.mark.parametrize(
+    ("cells", "line", "note"),
+    [
+        (
+            ["9/30/1990", "12/1/2020", "x"],
+            'x = { type = "date", format = "%m/%d/%Y" }',
+            'x: format = "%m/%d/%Y" reads 2 of the first 3 cells',
+        ),
+        (
+            ["30.9.1990 10:15", "1.2.2020 9:00"],
+            'x = { type = "timestamp", format = "%d.%m.%Y %H:%M" }',
+            'x: format = "%d.%m.%Y %H:%M" reads 2 of the first 2 cells',
+        ),
+        (
+            ["1/2/1990", "3/4/1990"],
+            'x = { type = "text" }\n'
+            '# x = { type = "date", format = "%m/%d/%Y" }\n'
+            '# x = { type = "date", format = "%d/%m/%Y" }',
+            'x: a date, but rows do not tell which: format = "%m/%d/%Y" or format = "%d/%m/%Y"',
+        ),
+        (
+            ["$1,234.50", "$7", "$-3"],
+            'x = { type = "number", thousands = ",", prefix = "$" }',
+            'x: thousands = ",", prefix = "$" reads 3 of the first 3 cells',
+        ),
+        (
+            ["12.5 %", "3%"],
+            'x = { type = "number", percent = true }',
+            "x: percent = true reads 2 of the first 2 cells",
+        ),
+        (
+            ["1", "2", "NA", "-"],
+            'x = { type = "integer" }',
+            'x: null = ["-", "NA"] would make such cells NULL',
+        ),
+    ],
+)
+def test_formats_of_cells(run: Run, make: Make, cells: list[str], line: str, note: str) -> None:
+    """A draft is a policy that reads the file, and counts stand beside it."""
+    path = make("x\ty\n" + "".join(f"{cell}\t\n" for cell in cells))
+    draft = run("init", path)
+    assert f"{line}\n" in draft.out
+    assert f"note: {note}\n" in draft.err
+    path.with_suffix(".toml").write_text(draft.out)
+    checked = run("check", path.with_suffix(".toml"))
+    assert checked.code == 0
+    unread = sum(cell in ("x", "NA", "-") for cell in cells)
+    assert f": {unread} of {len(cells)} cells NULL" in checked.out
+
+
 def test_what_rows_tell_is_beside_the_draft_and_not_in_it(run: Run, make: Make) -> None:
     path = make("patient,customerId,age,visit nr\nann,1,5,1\nann,2,x,2\nbob,3,7,3\ncy,4,8,4\n")
     draft = run("init", path)

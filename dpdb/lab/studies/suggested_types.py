@@ -1,0 +1,152 @@
+"""The types that columns of texts seem to have, with the formats of dates and numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from dpdb.policy.catalog import Kind
+from dpdb.policy.cell_format import PLAIN, UNREAD, CellFormat
+from dpdb.policy.timestamps import read_timestamp
+from dpdb.records import dataclass
+from dpdb.vectors import grammar
+
+DATE_FORMATS = (
+    *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
+    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%b %d, %Y", "%d-%b-%y"),
+    *("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M:%S %p"),
+)
+"""The formats that are tried."""
+_NUMBER_FORMATS = (
+    CellFormat(thousands=","),
+    *(CellFormat(thousands=mark, prefix=sign) for mark in ("", ",") for sign in "$€£"),
+    *(CellFormat(thousands=mark, suffix=sign) for mark in ("", ".") for sign in "€£"),
+    CellFormat(percent=True),
+    CellFormat(thousands="."),
+)
+PLACEHOLDERS = frozenset(
+    ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", ":", "?", "n.v.")
+)
+"""Texts that people write into cells of which they know nothing."""
+_WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
+_LETTERS = (frozenset("tf"), frozenset("yn"))
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
+_LEADING_ZERO = re.compile(r"0[0-9]+")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_DECIMAL_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+")
+
+
+@dataclass(frozen=True)
+class SuggestedType:
+    """The type that a column seems to have."""
+
+    kind: Kind
+    unreadable: int
+    """Cells of the sample that the type would make NULL, empty ones left out."""
+    repeats: bool
+    """Whether several rows have the same value."""
+    cells: CellFormat = PLAIN
+    """How the cells of that type are written."""
+    fitting: int = 0
+    """Cells of the sample that fit the format."""
+    either: tuple[str, ...] = ()
+    """Formats that fit, of which only the data owner knows which one is meant."""
+    missing: tuple[str, ...] = ()
+    """Placeholders that were seen."""
+
+    def notes(self, rows: int) -> Iterator[str]:
+        """Remarks on a sample of so many rows, which a policy should not tell."""
+        if self.cells != PLAIN:
+            yield f"{cell_keys(self.cells)} reads {self.fitting} of the first {rows} cells"
+        if self.either:
+            formats = " or ".join(f'format = "{each}"' for each in self.either)
+            yield f"a date, but rows do not tell which: {formats}"
+        if self.missing:
+            listed = ", ".join(f'"{each}"' for each in self.missing)
+            yield f"null = [{listed}] would make such cells NULL"
+
+
+def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
+    """The type that nearly all of a column's cells have; text if there is none.
+
+    Empty cells and placeholders say nothing. One other cell, or one in twenty, may be wrong.
+    """
+    filled = [cell for cell in cells if cell]
+    telling = [cell for cell in filled if cell.strip().casefold() not in PLACEHOLDERS]
+    repeats = len(set(telling)) < len(telling)
+    said = {cell.strip() for cell in filled if cell.strip().casefold() in PLACEHOLDERS}
+    missing = tuple(sorted(said)) if telling else ()
+    for kind in (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NUMBER):
+        fitting = _fitting(kind, telling, decimal)
+        if _are_nearly_all(len(fitting), telling):
+            if kind is Kind.NUMBER and all(_WHOLE.fullmatch(cell) for cell in fitting):
+                kind = Kind.INTEGER  # noqa: PLW2901
+            return SuggestedType(kind, len(filled) - len(fitting), repeats, missing=missing)
+    formats = [each for each in DATE_FORMATS if _reads(CellFormat((each,)), telling, decimal)]
+    if len(formats) > 1:
+        return SuggestedType(Kind.TEXT, 0, repeats, either=tuple(formats), missing=missing)
+    forms = [CellFormat((each,)) for each in formats]
+    if not any(_LEADING_ZERO.fullmatch(cell) for cell in telling):
+        forms += [form for form in _NUMBER_FORMATS if form.thousands != decimal]
+    best = max(forms, key=lambda form: _reads(form, telling, decimal), default=PLAIN)
+    fits = 0 if best == PLAIN else _reads(best, telling, decimal)
+    if not fits:
+        return SuggestedType(Kind.TEXT, 0, repeats, missing=missing)
+    return SuggestedType(kind_of(best), len(filled) - fits, repeats, best, fits, missing=missing)
+
+
+def _are_nearly_all(fitting: int, cells: Sequence[str]) -> bool:
+    """Whether all cells fit but one, or one in twenty."""
+    wrong = len(cells) - fitting
+    return fitting > wrong and wrong <= max(1, len(cells) // 20)
+
+
+def kind_of(form: CellFormat) -> Kind:
+    """The type of the cells of a format."""
+    if not form.formats:
+        return Kind.NUMBER
+    return Kind.TIMESTAMP if "%H" in form.formats[0] or "%I" in form.formats[0] else Kind.DATE
+
+
+def _reads(form: CellFormat, cells: Sequence[str], decimal: str) -> int:
+    """The number of cells that a format reads, if they are nearly all; else 0."""
+    kind = kind_of(form)
+    plain = [form.plain(cell, kind, decimal) for cell in cells]
+    fitting = sum(text not in ("", UNREAD) for text in plain)
+    return fitting if _are_nearly_all(fitting, cells) else 0
+
+
+def cell_keys(form: CellFormat) -> str:
+    """The keys of a format as a policy has them: `format = "%m/%d/%Y"`."""
+    written = {"format": form.formats[0] if form.formats else "", "thousands": form.thousands,
+               "prefix": form.prefix, "suffix": form.suffix}  # fmt: skip
+    keys = [f'{key} = "{text}"' for key, text in written.items() if text]
+    return ", ".join([*keys, "percent = true"] if form.percent else keys)
+
+
+def suggested_decimal(columns: Sequence[Sequence[str]]) -> str:
+    """The decimal mark that more cells have."""
+    commas = sum(bool(_DECIMAL_COMMA.fullmatch(cell)) for cells in columns for cell in cells)
+    points = sum(bool(_DECIMAL_POINT.fullmatch(cell)) for cells in columns for cell in cells)
+    return "," if commas > points else "."
+
+
+def _fitting(kind: Kind, cells: list[str], decimal: str) -> list[str]:
+    """The cells that are of a kind."""
+    match kind:
+        case Kind.BOOLEAN:
+            return _booleans(cells)
+        case Kind.DATE:
+            return [cell for cell in cells if grammar.date(cell) is not None]
+        case Kind.TIMESTAMP:
+            return [cell for cell in cells if read_timestamp(cell) is not None]
+    if any(_LEADING_ZERO.fullmatch(cell) for cell in cells):
+        return []  # As numbers, 007 and 7 would be the same.
+    return [cell for cell in cells if grammar.number(grammar.with_point(cell, decimal)) is not None]
+
+
+def _booleans(cells: list[str]) -> list[str]:
+    """The cells that say true or false; letters do only where both of a pair are there."""
+    said = {cell.lower() for cell in cells}
+    words = _WORDS.union(*(pair for pair in _LETTERS if pair <= said))
+    return [cell for cell in cells if cell.lower() in words]
