@@ -11,13 +11,9 @@ import datetime
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError
 from dpdb.records import dataclass
-
-if TYPE_CHECKING:
-    from dpdb.policy.catalog import Kind
 
 SPACE = " \t\n\v\f\r"
 """The characters that may stand around a number, a date or a null."""
@@ -67,18 +63,20 @@ class CellFormat:
         """Whether the format says how numbers are written."""
         return bool(self.thousands or self.prefix or self.suffix or self.percent)
 
-    def plain(self, text: str, kind: Kind, decimal: str = ".") -> str:
-        """The text that the grammar of cells reads in place of a cell's."""
-        if kind.value == "text":
+    def plain(self, text: str, kind: str, decimal: str = ".") -> str:
+        """The text that the grammar of cells reads in place of a cell's, of a column of a kind."""
+        if kind == "text":
             return "" if text in self.null else text
         if text.strip(SPACE) in self.null:
             return ""
-        if kind.temporal and self.formats:
+        if self.formats and kind in ("date", "timestamp"):
             found = reformatted(text.strip(SPACE), self.formats) or UNREAD
-            return found[:10] if kind.value == "date" else found  # a day, whatever the time
-        if kind.ordinal and not kind.temporal and self.of_numbers:
+            return found[:10] if kind == "date" else found  # a day, whatever the time
+        if kind not in ("integer", "number"):
+            return text
+        if self.of_numbers:
             return self._number(text, decimal)
-        if decimal != "." and kind.ordinal and not kind.temporal:
+        if decimal != ".":
             return text.translate({ord(decimal): ".", ord("."): decimal})
         return text
 
