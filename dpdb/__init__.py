@@ -19,6 +19,7 @@ Where a statement goes, room by room; each room's docstring says what the room m
     session      from a statement to its answer: price, debit, exact results, noise
     answers      after the noise: estimates, intervals, tables
     engines      before the noise: exact results from a file
+    trial        rows made up from a policy, to practise on
     vectors      columns, and the expressions evaluated on them
     ledger       what has been spent, and what is left
     sql          from text to a query

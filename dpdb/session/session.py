@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 Loss = Number | None
 """The ε or the δ that a program asks for; None for what the session decides."""
+DAY_SECONDS = 86_400
 MOST_GIVEN = 1_000
 """The most answers that a session lists."""
 STATEMENTS = 32
@@ -198,7 +199,9 @@ class Session(QueryAnswers):
         """The answer that a charge has paid for, once more; without rows if it is not kept."""
 
         def again(text: str) -> Answer:
-            select = self._statement(text)
+            # As it was read then: on its day, and without tables that a session defines.
+            day = recorded.time // DAY_SECONDS
+            select = statement(text, self._known(), self._facts, today=day)
             if not isinstance(select, Select) or recorded.is_cut:
                 raise Unsupported("the statement is not known as it was")
             options = select.query.options

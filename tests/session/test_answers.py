@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -21,8 +23,9 @@ queries = 10
 [tables.t.columns]
 a = { type = "integer", bounds = [0, 9], nullable = false }
 g = { type = "text", values = ["u", "v", "w", "x", "y"], nullable = false }
+d = { type = "date" }
 """
-ROWS = "a,g\n1,x\n2,y\n3,y\n"
+ROWS = "a,g,d\n1,x,2020-01-01\n2,y,2020-01-01\n3,y,2020-01-01\n"
 
 
 @pytest.fixture
@@ -91,6 +94,21 @@ def test_a_longer_statement_than_a_record_holds_is_not_answered_as_another(shop:
     assert told.statement.strip() == f"{COUNT} WHERE a < 9"
     assert told.rows == ()
     assert "not kept" in as_list([told])
+
+
+def test_a_statement_is_read_as_it_was_then(shop: Path) -> None:
+    """On its day, and not as one over a table that a later session defines."""
+    past = f"{COUNT} WHERE d < CURRENT_DATE"
+    first = dpdb.connect(shop)
+    count = first.execute(past)
+    first.execute("CREATE TEMP TABLE b AS SELECT g, COUNT(*) AS n FROM t GROUP BY g")
+    first.execute("SELECT MAX(n) AS n FROM b")
+    with mock.patch("time.time", return_value=time.time() + 10 * 86_400):
+        later = dpdb.connect(shop)
+        later.execute("CREATE TEMP TABLE b AS SELECT a, COUNT(*) AS n FROM t GROUP BY a")
+        told = {each.statement: each.rows for each in later.answers()}
+    assert told[past] == count.rows
+    assert told.get("SELECT MAX(n) AS n FROM b", ()) == ()
 
 
 def test_trial_answers_are_listed_by_their_own_session_alone(policy: Path) -> None:

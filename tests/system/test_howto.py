@@ -23,11 +23,10 @@ QUERIES = [
 ]
 
 
-def test_there_are_thirty_questions_and_the_page_lists_them() -> None:
+def test_the_page_lists_its_questions() -> None:
     listed = re.findall(
         r"(?m)^- (?:Files|Accuracy|Queries|Budget|Results): (.*)$", manual.page("howto")
     )
-    assert len(SECTIONS) == 30
     assert {word.strip("`") for line in listed for word in line.split()} == set(SECTIONS)
 
 
