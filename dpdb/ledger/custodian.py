@@ -20,6 +20,7 @@ from dpdb.ledger.terms import TermTexts, described, neighbors_in, tables_in
 from dpdb.policy.budget import LastingBudget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.numbers import decimal
+from dpdb.policy.output_files import check_output, files_of_policy
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.records import dataclass
 
@@ -46,8 +47,14 @@ def new_key() -> str:
 
 
 def open_budget(policy: Policy, who: str, key: str, digests: Digests) -> None:
-    """Make the ledger of a budget of which nothing is spent; raises LedgerError if there is one."""
+    """Make the ledger of a budget of which nothing is spent; raises LedgerError if there is one.
+
+    Neither it nor its anchor becomes a file of the data, or a part of a database: UsageError.
+    """
     lasting = lasting_budget(policy)
+    for path in (lasting.ledger, lasting.anchor):
+        if path is not None and not path.exists():
+            check_output(path, files_of_policy(replace(policy, lasting=None)), new=True)
     limits = None if lasting.analysts is None else dict(lasting.analysts)
     decision = Decision("open", "", described(policy), limits, digests, key, 0, 0)
     first = Entry(0, int(time.time()), who, decision, Totals(), 0, {}, None)

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from dpdb.errors import LedgerError
+from dpdb.errors import LedgerError, UsageError
 from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.custodian import open_budget
 from dpdb.ledger.lasting import LastingLedger
@@ -81,3 +81,17 @@ def test_an_anchor_of_another_ledger(folder: Path) -> None:
     crossed = replace(policy, lasting=replace(policy.lasting, anchor=folder / "other"))
     with pytest.raises(LedgerError, match="or another ledger"):
         LastingLedger.open(crossed)
+
+
+def test_neither_a_ledger_nor_an_anchor_becomes_part_of_a_database(folder: Path) -> None:
+    other = policy_in(folder)
+    open_budget(other, "custodian", "00", {})
+    assert other.lasting is not None
+    companion = other.lasting.ledger.with_name(f"{other.lasting.ledger.name}-journal")
+    for lasting in (
+        replace(other.lasting, ledger=folder / "new", anchor=companion),
+        replace(other.lasting, ledger=companion),
+    ):
+        with pytest.raises(UsageError, match="is read by dpdb"):
+            open_budget(replace(other, lasting=lasting), "custodian", "00", {})
+    assert [each.name for each in folder.iterdir()] == [other.lasting.ledger.name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -230,3 +231,22 @@ def test_force_does_not_go_with_restricted(
 ) -> None:
     assert main(["t.toml", "--restricted", "--force", "-c", COUNT]) == 2
     assert "--force does not go with --restricted" in capsys.readouterr().err
+
+
+def test_no_other_module_opens_a_file_to_write() -> None:
+    """But those of ledgers, of history, of a class's folder, and of files for the time of a run."""
+    writes = re.compile(r"O_CREAT|O_WRONLY|FileIO\(|\.write_(?:text|bytes)\(|open\([^)]*[\"'][wax]")
+    package = Path(output_files.__file__).parents[1]
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if any(
+            writes.search(line)
+            for line in path.read_text("utf-8").splitlines()
+            if "devnull" not in line
+        )
+    }
+    assert found == {
+        "policy/output_files.py", "ledger/book/book.py", "ledger/book/database.py",
+        "interfaces/prompt/prompt.py", "interfaces/prompt/shell.py", "lab/scenario.py",
+    }  # fmt: skip
