@@ -271,7 +271,7 @@ def _amount(name: str, total: Fraction, spent: Fraction, left: Fraction) -> tupl
 
 
 def _accounts(balance: Balance) -> Iterator[tuple[Cell, ...]]:
-    """Of whose account an analyst with a limit is shown ε: what is left is the lesser of two."""
+    """The accounts that an analyst with a limit is shown: what is left is the lesser of two."""
     if balance.own is not None:
         left = max(balance.own.epsilon_left, Fraction(0))
         yield "epsilon of your own limit", float(balance.own.budget.epsilon), None, float(left)

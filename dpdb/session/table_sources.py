@@ -30,7 +30,7 @@ class TableSources:
     """Sources, and how those without a policy of their own are read."""
 
     form: CsvFormat | None
-    """How CSV files without a policy are written."""
+    """The format of CSV files without a policy."""
     names: Sequence[str]
     """The columns of CSV files without a policy or a header."""
     name: str | None

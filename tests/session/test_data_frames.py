@@ -14,6 +14,7 @@ import pytest
 
 import dpdb
 from dpdb.answers.formats.json_lines import as_json
+from dpdb.interfaces.cli.main import main
 from dpdb.ledger import custodian
 from dpdb.session.backends import table_digest
 from dpdb.session.connect import policy_of
@@ -238,6 +239,8 @@ def test_several_csv_files_are_one_table(tmp_path: Path, monkeypatch: pytest.Mon
     for db in sessions:
         assert ask(db, "SELECT SUM(age) FROM t WHERE zip = 1") == 60
         assert ask(db, "SELECT COUNT(*) FROM t") == 3
+    assert main(["init", "*.csv", "-o", "drafted.toml"]) == 0
+    assert ask(noiseless("drafted.toml"), f"SELECT COUNT(*) FROM {tmp_path.stem}") == 3
     with pytest.raises(dpdb.DataFileError, match=r"other/\*\.csv"):
         dpdb.connect("other/*.csv")
     (tmp_path / "2025.csv").write_text("zip\n1\n")

@@ -117,7 +117,7 @@ class _OpenFile:
     table: Table
     header: Header
     positions: dict[str, int]
-    """Of the columns that are read, by their names."""
+    """The places of the columns that are read, by their names."""
     records: Iterator[Block]
     version: Version
     """The version of all files of the table."""

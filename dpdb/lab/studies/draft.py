@@ -34,6 +34,7 @@ from dpdb.policy.schemas.table_files import (
 from dpdb.policy.storage import (
     Storage,
     file_kind,
+    files_of,
     is_server_address,
     server_table,
     within_file,
@@ -110,7 +111,7 @@ def _typed_draft(table: Table) -> Draft:
 
 def _csv_draft(path: Path, form: CsvFormat) -> Draft:
     """The draft for a CSV file that is written as `form` says, where it says anything."""
-    form, names, notes = _as_written(path, form)
+    form, names, notes = _as_written(files_of(path)[0], form)
     [table] = undeclared_tables(path, form, names)
     separator = header_of(table).punctuation.separator
     return _guessed_draft(table, (*notes, *remarks(table)), decimal=separator != COMMA.encode())

@@ -191,7 +191,7 @@ def _columns_in_duckdb(table: Table) -> tuple[StoredColumn, ...]:
 
 def _json_table(table: Table) -> Table:
     """The table, if its columns are known: the keys of a row are that row's alone."""
-    if table.columns:
+    if table.files and table.columns:
         return table
     raise DataFileError(
         f"{table.place} has no header, so a policy names its columns",

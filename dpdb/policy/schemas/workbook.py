@@ -58,7 +58,7 @@ class Workbook:
     named: str
     archive: zipfile.ZipFile
     left: list[int] = field(default_factory=lambda: [MOST_UNPACKED])
-    """How many more bytes may be unpacked."""
+    """The bytes that may still be unpacked."""
 
     def sheets(self) -> tuple[dict[str, str], bool]:
         """The file of each sheet by its name, and whether days are counted from 1904."""

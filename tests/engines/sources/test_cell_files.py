@@ -133,6 +133,8 @@ def test_a_line_of_json_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_json_lines_need_a_policy(tmp_path: Path) -> None:
     """The keys of rows are theirs alone."""
     path = tmp_path / "t.jsonl"
+    with pytest.raises(DataFileError, match="cannot read"):
+        dpdb.connect(path)
     path.write_text('{"x": 1, "y": "a"}\n' * 3)
     with pytest.raises(DataFileError) as refused:
         dpdb.connect(path)
