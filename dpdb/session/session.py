@@ -182,7 +182,7 @@ class Session(QueryAnswers):
             select = self._read(text, parameters, epsilon=epsilon, delta=delta)
             if not isinstance(select, Select):
                 raise Unsupported("only a SELECT has a cost")
-            return self._execute(text, replace(select, explain=True))
+            return self._answered(text, replace(select, explain=True))
 
         return self._gate.answer(text, answer)
 

@@ -300,3 +300,27 @@ def test_closing_waits_for_the_answer_of_another_thread(
     assert len(answers) == 1
     with pytest.raises(dpdb.UsageError, match="closed"):
         db.execute("SELECT COUNT(*) FROM t")
+
+
+def test_a_table_of_an_answer_has_the_values_that_it_was_asked_with(db: Session) -> None:
+    table = "CREATE TEMP TABLE v AS SELECT g, COUNT(*) AS n FROM t WHERE a > ? GROUP BY g"
+    assert db.explain(table, [3]).cost.queries == 1
+    with pytest.raises(dpdb.UnknownName, match="no table v"):
+        db.execute("SELECT SUM(n) FROM v")
+    made = db.execute(table, [3])
+    assert made.statement == table.replace("?", "3")
+    total = db.execute("SELECT SUM(n) FROM v WHERE g = ?", ["x"])
+    assert (total.scalar(), total.cost.queries) == (dict(made.rows)["x"], 0)
+    with pytest.raises(dpdb.DpdbError):
+        db.execute(table.replace("TABLE v", "TABLE ?"), ["w", 3])
+
+
+def test_answers_of_a_session_have_their_values(db: Session, lasting: Path) -> None:
+    own = dpdb.connect(lasting, analyst="alice")
+    for each in (db, own):
+        bought = each.execute(f"{COUNT}g = ? AND a > ?", [TEXT, 3])
+        each.execute(f"{COUNT}g = :g AND a > 3", {"g": TEXT})
+        [given] = each.answers()
+        assert (given.statement, given.rows, given.cost) == (
+            bought.statement, bought.rows, bought.cost,
+        )  # fmt: skip

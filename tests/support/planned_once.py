@@ -9,7 +9,7 @@ time, as without this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -26,6 +26,7 @@ from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.session import session
 from dpdb.session.purchases import query_plans
+from dpdb.sql.selects.binder import NO_TABLES
 from dpdb.sql.selects.statements import Statement, statement
 from dpdb.sql.text.parameters import Values
 
@@ -77,16 +78,18 @@ class _Memory:
         policy: Policy,
         facts: Facts = NO_FACTS,
         values: Values = (),
+        *,
         today: int | None = None,
+        temporary: Mapping[str, Query] = NO_TABLES,
     ) -> Statement:
         """What the text means for a policy of these tables: no other part of it has a say."""
-        if values:
-            return statement(text, policy, facts, values, today)
+        if values or temporary:
+            return statement(text, policy, facts, values, today=today, temporary=temporary)
         known = self.statements.setdefault((text, today), [])
         for other, read in known:
             if other.tables == policy.tables:
                 return _given(read)
-        known.append((policy, _made(lambda: statement(text, policy, facts, (), today))))
+        known.append((policy, _made(lambda: statement(text, policy, facts, today=today))))
         return _given(known[-1][1])
 
     def plan(
