@@ -13,6 +13,7 @@ A topic of help is found in the text of the pages:
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -216,6 +217,7 @@ def contents() -> str:
     lines = []
     for name in PAGES:
         lines.append(f"  {name:<12}{title(name)}")
-        if within := ", ".join(section.topic for section in sections(name)):
-            lines.append(f"{'':14}{within}")
+        within = ", ".join(section.topic for section in sections(name))
+        wrapped = textwrap.wrap(within, 66, break_on_hyphens=False)
+        lines += [f"{'':14}{line}" for line in wrapped]
     return "\n".join(lines)
