@@ -107,3 +107,20 @@ def test_what_a_relative_error_may_cost_and_what_it_did() -> None:
 def test_what_is_known_for_nothing_keeps_any_error(options: Options) -> None:
     plan = planned("COUNT(*) FROM t WHERE age > 200")
     assert error_notes(options, plan) == planned_error_notes(options, plan) == ()
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ("note >= '1995-01-01'", True), ("'1970-01-01' = note", True), ("note IN ('x', '2020-01-01 10:00')", True),
+        ("note BETWEEN '1995-01-01' AND '1996-01-01'", True), ("note = '9/30/1990'", False),
+        ("note LIKE '1995-01-01'", False), ("city = '1995-01-01'", False), ("age = 3", False),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_compared_with_a_date(where: str, named: bool) -> None:
+    """Whether a condition filters all rows or those of one aggregate."""
+    for text in (f"COUNT(*) FROM t WHERE {where}", f"COUNT(*) FILTER (WHERE {where}) FROM t"):
+        notes = interval_notes(planned(text, share=SHARE))
+        assert (
+            "note is text, and compared with a date letter by letter" in "".join(notes)
+        ) == named

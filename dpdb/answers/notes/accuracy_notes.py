@@ -12,7 +12,18 @@ from typing import NamedTuple
 from dpdb.answers.notes.release_reports import release_labels, segment_sums
 from dpdb.answers.record import CellColumn
 from dpdb.answers.suggested_bounds import declared_range
-from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of, conjunction, slots
+from dpdb.plan.expressions.expressions import (
+    Cast,
+    ColumnRef,
+    Compare,
+    Expr,
+    InList,
+    Literal,
+    children,
+    columns_of,
+    conjunction,
+    slots,
+)
 from dpdb.plan.logical.derived import has_intervals
 from dpdb.plan.logical.query import Options, are_sought
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
@@ -22,6 +33,7 @@ from dpdb.plan.relations.contradictions import hint
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
+from dpdb.policy.timestamps import read_timestamp
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.walk import Walk
@@ -37,7 +49,8 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         shown = planned.subplans if has_intervals(planned.derived) else ()
         below = (interval_notes(subplan) for subplan in shown)
         return tuple(dict.fromkeys(note for notes in below for note in notes))
-    notes, releases = list(_contradiction_notes(planned)), list(_shown_releases(planned))
+    notes = [*_contradiction_notes(planned), *_text_date_notes(planned)]
+    releases = list(_shown_releases(planned))
     brackets = (each.release for each in releases if isinstance(each.release.mechanism, Bracket))
     bracketed: set[object] = set().union(*map(_keys, brackets))
     for each in releases:
@@ -54,6 +67,34 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
             why += "; it is smaller where there are fewer"
         notes.append(f"± holds for all {number} groups at once, {why}")
     return tuple(dict.fromkeys(notes))
+
+
+def _text_date_notes(planned: Plan) -> Iterator[str]:
+    """Notes on texts that are compared with dates: `'9/30/1990' >= '1995-01-01'` is true."""
+    aggregates = [estimate.aggregate for estimate in planned.estimates]
+    inside = [planned.where, *planned.keys, *(each.argument for each in aggregates)]
+    left = [each for each in (*inside, *(each.where for each in aggregates)) if each is not None]
+    while left:
+        expression = left.pop()
+        left.extend(children(expression))
+        constants: tuple[object, ...]
+        match expression:
+            case Compare(left=ColumnRef(column=column), right=Literal(value=value)):
+                constants = (value,)
+            case Compare(left=Literal(value=value), right=ColumnRef(column=column)):
+                constants = (value,)
+            case InList(operand=ColumnRef(column=column), values=constants):
+                pass
+            case _:
+                continue
+        texts = (each for each in constants if isinstance(each, str))
+        if column.kind is not Kind.TEXT or column.values is not None:
+            continue
+        if any(read_timestamp(text) is not None for text in texts):
+            yield (
+                f"{column.called} is text, and compared with a date letter by letter; "
+                'to compare days, declare type = "date" and format = "%m/%d/%Y", as its cells are'
+            )
 
 
 def _keys(release: Release) -> set[object]:
