@@ -129,8 +129,8 @@ class Gate:
             answer = execute(text)
         except Exception as error:
             self._wait()
-            failed = _of_statement(text, reportable(error))
-            raise (of_trial(failed) if self._trial else failed) from None
+            # A name for what is raised would hold its own frames, and with them the session.
+            raise _of_statement(text, reportable(error), trial=self._trial) from None
         self._wait()
         return Answer.of_trial(answer) if self._trial else answer
 
@@ -236,8 +236,8 @@ class _Alone:
         return self._held
 
 
-def _of_statement(text: str, error: DpdbError) -> DpdbError:
+def _of_statement(text: str, error: DpdbError, *, trial: bool) -> DpdbError:
     """The error as one of this statement: of all of it, if the error knows no other place."""
     error.place = error.place or Place(1, 1)
     error.statement = text or error.statement
-    return error
+    return of_trial(error) if trial else error

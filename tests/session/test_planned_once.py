@@ -57,7 +57,9 @@ def test_a_refusal_is_remembered_and_raised_again(
     made = []
     for step, original in {"statement": statement, "plan": plan}.items():
         monkeypatch.setattr(
-            planned_once, step, lambda *given, make=original: made.append(make) or make(*given)
+            planned_once,
+            step,
+            lambda *given, make=original, **named: made.append(make) or make(*given, **named),
         )
     policy = world([Column("x", Kind.INTEGER, Fraction(0), Fraction(10))]).policy
     raised = []
