@@ -116,3 +116,29 @@ def test_what_a_hint_of_the_shop_tells_to_write_is_answered(
     entry: Refused, shop: Session, generic: Session
 ) -> None:
     check(entry, [shop, generic])
+
+
+SAYS_SO = re.compile(
+    r"needed here$|must be|at most|are allowed|more than|too (large|small)|needs? an? |takes? |gives? "
+    r"|write |is written|goes with|is given twice|have the same number|is missing|is not closed"
+    r"|cannot (be (read|inside|in|kept)|order)|only (a|days|supported)|names two|followed by SELECT"
+    r"|names for|is a list|is a number|is of a number|is for (one|the)|is empty|rise|is above|has a"
+    r" number|OPTIONS are for|is '|: |privacy unit of|not supported in"
+)
+"""Messages that say themselves what to write, or which limit there is."""
+
+
+@pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry.text)
+def test_a_refusal_says_what_to_write(entry: Refused, session: Session) -> None:
+    _check_says(entry, session)
+
+
+@pytest.mark.parametrize("entry", SHOP_REFUSED, ids=lambda entry: entry.text)
+def test_a_refusal_of_the_shop_says_what_to_write(entry: Refused, shop: Session) -> None:
+    _check_says(entry, shop)
+
+
+def _check_says(entry: Refused, session: Session) -> None:
+    with pytest.raises(DpdbError) as caught:
+        session.execute(entry.text)
+    assert caught.value.hint or SAYS_SO.search(caught.value.message), caught.value.message

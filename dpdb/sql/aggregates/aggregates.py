@@ -261,6 +261,7 @@ def _fraction(node: exp.Expr | None, rows: ExpressionBinder) -> Fraction:
             return fraction
     raise TypeMismatch(
         "a quantile needs a constant between 0 and 1, with at most six decimals",
+        hint="QUANTILE_CONT(x, 0.5)",
         place=place(node, rows.text) if node is not None else None,
     )
 

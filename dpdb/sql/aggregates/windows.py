@@ -196,7 +196,8 @@ def name_windows(tree: exp.Select, text: str) -> None:
         if alias is None or node.parent_select is not tree:
             continue
         if alias.name.casefold() not in named:
-            raise UnknownName(f"no window {alias.name}", place=place(alias, text))
+            hint = f"WINDOW {alias.name} AS (ORDER BY COUNT(*)) names one"
+            raise UnknownName(f"no window {alias.name}", hint=hint, place=place(alias, text))
         meant = named[alias.name.casefold()]
         only(meant, text, "this", "partition_by", "order", "spec")
         node.set("alias", None)

@@ -141,5 +141,6 @@ def check_scalar(query: Query, node: exp.Subquery, text: str) -> None:
     if not one or query.keys or query.having or query.cut:
         raise Unsupported(
             "a subquery gives one value: one aggregate, no GROUP BY, HAVING or LIMIT",
+            hint="(SELECT MAX(n) FROM (SELECT y, COUNT(*) AS n FROM t GROUP BY y) AS g) is one",
             place=place(node, text),
         )

@@ -156,7 +156,7 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
             listed = "WHERE x IN ('a', 'b') GROUP BY x has a row for each value of a list"
             raise Unsupported(
                 "only tables and SELECTs can be in FROM",
-                hint=listed if isinstance(node, exp.Unnest) else None,
+                hint=listed if isinstance(node, exp.Unnest) else "SELECT COUNT(*) FROM t",
                 place=place(tree, binder.text),
             )
     if (alias := node.args.get("alias")) is not None:

@@ -54,6 +54,9 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 """The operators that dpdb has not, as they are typed."""
 
 
+_USUAL = "`dpdb help functions` lists the functions"
+
+
 class ExpressionBinder(PredicateBinder):
     """Binds scalar expressions. A subclass says what their leaves may be."""
 
@@ -103,7 +106,7 @@ class ExpressionBinder(PredicateBinder):
             return self._function(node, depth)
         raise Unsupported(
             f"{_OPERATORS.get(type(node)) or node_name(node)} is not supported",
-            hint=_INSTEAD.get(type(node)),
+            hint=_INSTEAD.get(type(node), _USUAL),
             place=self.place(node),
         )
 
@@ -200,7 +203,8 @@ class ExpressionBinder(PredicateBinder):
             operator = isinstance(node, exp.Binary)  # such as ->, which has no name to read
             name = node_name(node) if operator else written_name(node, self.text)
             message = f"{name} is not supported"
-            return Unsupported(message, hint=_INSTEAD.get(type(node)), place=self.place(node))
+            hint = _INSTEAD.get(type(node), _USUAL)
+            return Unsupported(message, hint=hint, place=self.place(node))
         name = str(node.this)
-        hint = did_you_mean(name, self.function_names)
+        hint = did_you_mean(name, self.function_names) or _USUAL
         return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))

@@ -36,6 +36,19 @@ CONDITIONS = (Compare, InList, IsNull, Like, Logic, Not)
 """The expressions that are boolean and nothing else."""
 
 
+_CONVERSIONS = {
+    (Kind.NUMBER, Kind.TEXT): "CAST(s AS DOUBLE) reads a number",
+    (Kind.NUMBER, Kind.BOOLEAN): "CAST(b AS INTEGER) is 1 or 0",
+    (Kind.NUMBER, Kind.DATE): "YEAR(d) is a number, and so is d - DATE '2020-01-01'",
+    (Kind.NUMBER, Kind.TIMESTAMP): "EXTRACT(EPOCH FROM ts) is a number",
+    **{(Kind.TEXT, kind): "CAST(x AS TEXT) is a text" for kind in Kind},
+    **{(Kind.BOOLEAN, kind): "x > 0 is true or false" for kind in Kind},
+    **{(Kind.DATE, kind): "CAST(s AS DATE) reads a date" for kind in Kind},
+    **{(Kind.TIMESTAMP, kind): "CAST(s AS TIMESTAMP) reads a timestamp" for kind in Kind},
+}
+"""Hints by the type that is needed and the type that is there."""
+
+
 def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Expr:
     """`expression` as a number; with `dates`, a date or timestamp will do as well."""
     match expression:
@@ -45,7 +58,10 @@ def numeric(expression: Expr, place: Place | None, *, dates: bool = False) -> Ex
             return Cast(expression, Kind.NUMBER)
     fits = expression.kind.ordinal and (dates or not expression.kind.temporal)
     if not fits:
-        raise TypeMismatch(f"a number is needed here, not {expression.kind}", place=place)
+        hint = _CONVERSIONS[Kind.NUMBER, expression.kind]
+        raise TypeMismatch(
+            f"a number is needed here, not {expression.kind}", hint=hint, place=place
+        )
     return expression
 
 
@@ -65,7 +81,10 @@ def of_kind(expression: Expr, kind: Kind, place: Place | None) -> Expr:
     if expression.kind is Kind.DATE and kind is Kind.TIMESTAMP:
         return Cast(expression, kind)
     if expression.kind is not kind:
-        raise TypeMismatch(f"a {kind} is needed here, not {expression.kind}", place=place)
+        hint = _CONVERSIONS.get((kind, expression.kind))
+        raise TypeMismatch(
+            f"a {kind} is needed here, not {expression.kind}", hint=hint, place=place
+        )
     return expression
 
 
@@ -136,7 +155,8 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
         quoted = Kind.TEXT in kinds and any(isinstance(e, Literal) for e in expressions)
-        hint = "texts stand in quotes; numbers, TRUE and FALSE do not" if quoted else None
+        hint = "CAST gives both sides the same type, as in CAST(x AS TEXT)"
+        hint = "texts stand in quotes; numbers, TRUE and FALSE do not" if quoted else hint
         raise TypeMismatch(f"{names} do not mix", hint=hint, place=place)
     common = kinds.pop()
     return [of_kind(e, common, place) for e in expressions], common

@@ -157,7 +157,11 @@ def position(node: exp.Expr, columns: int, text: str) -> int | None:
     number = str(node.this)
     short = number.isascii() and number.isdigit() and len(number) < 10
     if not (short and 1 <= int(number) <= columns):
-        raise UnknownName(f"no column {number} in the answer", place=place(node, text))
+        raise UnknownName(
+            f"no column {number} in the answer",
+            hint=f"its columns are 1 to {columns}",
+            place=place(node, text),
+        )
     return int(number) - 1
 
 

@@ -158,7 +158,7 @@ class Scope:
         if quoted and node.args.get("table") is None:
             return Literal(node.name, Kind.TEXT)
         known = [name for name, _ in columns if name]
-        hint = suggestion(node.name, known, "columns") if known else None
+        hint = suggestion(node.name, known, "columns") if known else "FROM t names its table"
         raise UnknownName(f"no column {node.name}", hint=hint, place=place(node, text))
 
     def all_columns(self, node: exp.Expr) -> Iterator[tuple[str, Expr]]:
@@ -176,7 +176,8 @@ class Scope:
         columns = self.names.get(qualifier.name.casefold())
         if columns is None:
             where = place(node, self.binder.text)
-            raise UnknownName(f"no table {qualifier.name} here", place=where)
+            hint = suggestion(qualifier.name, list(self.names), "tables here")
+            raise UnknownName(f"no table {qualifier.name} here", hint=hint, place=where)
         return columns
 
     def _taken(self, expression: Expr, node: exp.Expr) -> Expr:

@@ -180,7 +180,8 @@ class _Words:
             return _INSTEAD[word]
         # A word that has a meaning in SQL is not mistyped.
         mistyped = bool(word) and self.tokens[0].token_type is TokenType.VAR
-        return did_you_mean(word, BEGINNINGS) if mistyped else None
+        usual = "`dpdb help statements` lists what can be typed"
+        return (did_you_mean(word, BEGINNINGS) if mistyped else None) or usual
 
     def place(self, index: int) -> Place:
         """The place of a token; past the last token, the end of the statement."""

@@ -46,7 +46,24 @@ The time to match one of these grows with the pattern and with the text: one lon
 short ones would show in the time of the answer.
 """
 
-_ALL_ROWS = "leave it out: the noise is the same, and the more rows count, the less it matters"
+_INSTEAD = {
+    "sample": "leave it out: the noise is the same, and the more rows count, the less it matters",
+    "except": "name the columns that are meant",
+    "into": "CREATE TEMP TABLE v AS SELECT … names an answer",
+    "locks": "leave it out: the tables are only read",
+    "hints": "leave it out: the tables are only read",
+    "pivots": "PIVOT t ON y USING SUM(x) GROUP BY z",
+    "limit_options": "LIMIT 10 is a number of rows",
+    "with_ties": "LIMIT 10 is a number of rows",
+    "percent": "LIMIT 10 is a number of rows",
+    "on": "GROUP BY x makes one row of each group",
+    "db": "t.x names a column by its table",
+    "laterals": "FROM takes tables, SELECTs in parentheses and joins",
+}
+"""Hints for parts of statements that are not supported, by sqlglot's names of them."""
+_USUAL = (
+    "leave it out; `dpdb help select` lists the clauses, and `dpdb help functions` the functions"
+)
 
 
 def utc_day() -> int:
@@ -139,7 +156,7 @@ def only(node: exp.Expr, text: str, *allowed: str) -> None:
     for name, value in node.args.items():
         if value and name not in allowed:
             what = f"{name.strip('_')} in {node.key.upper()}".replace("_", " ")
-            hint = _ALL_ROWS if name == "sample" else None
+            hint = _INSTEAD.get(name, _USUAL)
             raise Unsupported(f"{what} is not supported", hint=hint, place=place(node, text))
 
 

@@ -103,7 +103,8 @@ def _syntax_fault(error: ParseError) -> SyntaxFault:
     if not word:
         return SyntaxFault("this is not valid SQL: it ends too soon", place=where)
     hint = _unquoted(details) or _STUMBLED.get(word.upper()) or _meant(word, details)
-    return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint, place=where)
+    usual = "`dpdb help select` lists the clauses"
+    return SyntaxFault(f"this is not valid SQL near '{word}'", hint=hint or usual, place=where)
 
 
 _STUMBLED = {
