@@ -323,6 +323,10 @@ class Policy:
     unit: str = "unit"
     """The word for a privacy unit in messages, such as customer."""
 
+    def __post_init__(self) -> None:
+        frames = (table.frame for table in self.tables if table.frame is not None)
+        vars(self)["_frames"] = tuple(frame.given_away() for frame in frames)
+
     @property
     def is_trial(self) -> bool:
         """Whether the rows are made up, for practice."""

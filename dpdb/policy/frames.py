@@ -6,10 +6,10 @@ No library is imported for them but pyarrow: a frame's own library is in the pro
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
 from dpdb.errors import DataFileError, UsageError
-from dpdb.records import dataclass
 
 _STREAM = "__arrow_c_stream__"
 """The method by which libraries hand over columns of Arrow."""
@@ -18,16 +18,53 @@ _ADVICE = {"Series": ".to_frame()", "LazyFrame": ".collect()", "ndarray": "panda
 SOURCES = "a path, a list of paths, a DataFrame, a policy, or a dict of tables by name"
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class HeldFrame:
-    """A frame as it was when a session was made with it: another is another, whatever it holds."""
+class _Rows:
+    """What holds the columns, so that they are forgotten with it."""
 
-    data: Any
-    """A `pandas.DataFrame`, or a `pyarrow.Table`."""
-    others: tuple[str, ...] = ()
-    """The names of columns that Arrow does not hold."""
-    declared: bool = False
-    """Whether a policy declares the columns; otherwise their types are those of the frame."""
+    def __init__(self, data: Any) -> None:  # noqa: ANN401
+        self.data = data
+
+
+class HeldFrame:
+    """A frame as it was when a session was made with it: another is another, whatever it holds.
+
+    Tables stay in caches after their session. So a frame that belongs to policies holds its columns
+    only as long as one of them is there.
+    """
+
+    def __init__(
+        self,
+        data: Any,  # noqa: ANN401
+        others: tuple[str, ...] = (),
+        *,
+        declared: bool = False,
+    ) -> None:
+        """`data` is a `pandas.DataFrame` or a `pyarrow.Table`.
+
+        `others` are the names of columns that Arrow does not hold. Unless the columns are
+        `declared` by a policy, their types are those of the frame.
+        """
+        rows = data if isinstance(data, _Rows) else _Rows(data)
+        self._rows: _Rows | None = rows
+        self._place = weakref.ref(rows)
+        self.others, self.declared = others, declared
+
+    def as_declared(self) -> HeldFrame:
+        """The frame of a table whose columns a policy declares."""
+        return HeldFrame(self._rows or self._place(), self.others, declared=True)
+
+    def given_away(self) -> object:
+        """The rows, for a policy that holds them from now on."""
+        rows, self._rows = self._place(), None
+        return rows
+
+    @property
+    def data(self) -> Any:  # noqa: ANN401
+        """The columns, as pandas or Arrow has them."""
+        rows = self._place()
+        if rows is None:
+            raise DataFileError("the frame of this table is forgotten, as its policy is")
+        return rows.data
 
     @property
     def is_pandas(self) -> bool:

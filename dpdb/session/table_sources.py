@@ -82,7 +82,7 @@ class TableSources:
                     f"the policy declares no table {place.name}",
                     hint=did_you_mean(place.name, [*tables]) or f"it declares {', '.join(tables)}",
                 )
-            frame = None if place.frame is None else replace(place.frame, declared=True)
+            frame = None if place.frame is None else place.frame.as_declared()
             inner = table.stored_as or (place.name if place.name != table.name else None)
             tables[table.name] = replace(
                 table, path=place.path, also=place.also, server=place.server, frame=frame,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +249,15 @@ def test_several_csv_files_are_one_table(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(dpdb.DataFileError) as refused:
         dpdb.connect("*.csv", bounds=bounds)
     assert "2025" not in str(refused.value)
+
+
+def test_a_frame_is_forgotten_with_its_session_and_policy() -> None:
+    db = dpdb.connect(people(), policy=POLICY)
+    db.execute("SELECT AVG(age) FROM people WHERE name = 'a'")
+    rows = weakref.ref(db.policy.tables[0].frame.data)  # type: ignore[union-attr]
+    policy = db.policy
+    del db
+    assert ask(Session(policy, noise=Noiseless()), "SELECT SUM(age) FROM people") == 90
+    del policy
+    gc.collect()
+    assert rows() is None
