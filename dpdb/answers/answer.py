@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpdb.answers.formats import frames
-from dpdb.answers.formats.render import as_table
+from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.record import AnswerRecord, Cell
 from dpdb.errors import UsageError
 
@@ -80,7 +80,7 @@ class Answer(AnswerRecord):
         return plotted(self, ax, kind)
 
     def __repr__(self) -> str:
-        return as_table(self)
+        return FORMATS["table"](self)
 
     def _repr_html_(self) -> str:
         """The HTML that IPython shows in a notebook."""

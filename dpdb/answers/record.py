@@ -199,6 +199,8 @@ class AnswerRecord:
     """The sentences on bounding that the session has told before: the footer leaves them out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
+    summary: tuple[tuple[str, str], ...] = ()
+    """Names and texts that say for people what the table says for programs."""
     trial: bool = False
     """Whether the answer is from made-up rows, for practice; `cost` is then nothing."""
     would_cost: Price | None = None

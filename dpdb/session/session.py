@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.formats.summaries import budget_summary
 from dpdb.answers.record import Detail
 from dpdb.errors import (
     DpdbError,
@@ -33,7 +34,7 @@ from dpdb.session.free_statements import (
 )
 from dpdb.session.query_answers import QueryAnswers
 from dpdb.session.unprotected import PublicAnswers
-from dpdb.sql.selects.statements import Assign, Select, Statement, statement
+from dpdb.sql.selects.statements import Assign, Select, Show, Statement, statement
 from dpdb.sql.syntax.options import with_share
 from dpdb.sql.syntax.trees import utc_day
 from dpdb.sql.text.parameters import Parameters, Values, members_of, values_of
@@ -330,4 +331,8 @@ class Session(QueryAnswers):
                 known, ledger, limits = self._known(), self._ledger, self._gate.limits
                 rows = listing(listed, known, ledger, self.settings, limits, teach=self.teach)
                 answer = shown(text, *rows, self.balance)
+                if listed is Show.BUDGET:
+                    limits = (*ledger.query_limits, *limits)
+                    summary = budget_summary(known, self.balance, self.settings.epsilon, limits)
+                    answer = replace(answer, summary=summary)
                 return replace(answer, note_detail=Detail.of(listing_notes(listed, known)))

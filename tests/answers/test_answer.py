@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import dpdb
 from dpdb.answers.formats.footer import NOT_PRIVATE
-from dpdb.answers.formats.render import as_table
+from dpdb.answers.formats.render import FORMATS
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
@@ -66,7 +66,7 @@ class Texts(HTMLParser):
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_repr_is_the_table(shop: Session, statement: str) -> None:
     answer = shop.execute(statement)
-    assert repr(answer) == as_table(answer)
+    assert repr(answer) == FORMATS["table"](answer)
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
@@ -84,7 +84,7 @@ def test_the_answer_and_explain_say_so_and_give_the_same_margin(policy: Policy, 
     clamped = ("x: values are clamped to 0 … 4",) if "x" in query else ()
     assert answer.notes == (note,)
     assert explained.notes == (note, *clamped)
-    assert f"± {margin:.0f} (95%)" in tree(explained, ())
+    assert f"± {margin:.0f} (95%)" in explain_screen(explained, ())
 
 
 @pytest.mark.parametrize(

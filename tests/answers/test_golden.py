@@ -4,7 +4,8 @@ Without noise the answers can be worked out on paper from shop.csv: three rows
 of `tea`, `=nuts` and `a|b` are declared, of which only tea is in the file;
 4 rows; Σ price = 3.50 + 4.50 + 2.00 + 9.99 = 19.99. At ε = 0.1 a query, a
 count's interval reaches 30 either way: P(|x| > 30) = 2r³¹/(1+r) with r = e^-0.1
-is 0.0473, and P(|x| > 29) is 0.0522.
+is 0.0473, and P(|x| > 29) is 0.0522. One row moves the two sums behind AVG(sold)
+by 10 together, so their noise is within 300 in 95 %: ± 0.03 of 10,000 rows.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.privacy.mechanisms.laplace import Laplace
@@ -70,7 +70,7 @@ def test_explain_says_what_each_count_adds_up() -> None:
         f"{label} adds up {number} of 4 segments: ± {margin}, 95 % sure"
         for number, (label, margin) in enumerate(zip(labels, margins, strict=True), 1)
     ]
-    shown = tree(explained, ())
+    shown = explain_screen(explained, ())
     assert "from   4 segments, no row is in two: rows of " in shown
     many = ", ".join(f"COUNT(*) FILTER (WHERE age < {age})" for age in range(20, 26))
     [release] = session(1, 0).execute(f"EXPLAIN SELECT {many} FROM people").releases

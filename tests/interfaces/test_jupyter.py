@@ -58,7 +58,8 @@ def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
 def test_cell_answers_each_statement(cells: Cells) -> None:
     ran = cells(CONNECT, f"%%dpdb\n{COUNT};\n-- what is left?\nSHOW BUDGET;\n")
     assert ran.error is None
-    assert [page.count("<table>") for page in ran.shown] == [1, 1]
+    assert [page.count("<table>") for page in ran.shown] == [1, 0]
+    assert "left     3 of 4 queries" in ran.shown[1]
     assert "COUNT(*)" in ran.shown[0]
     assert "spent ε 0.25 · left: ε 0.75 of 1, 3 of 4 queries" in ran.shown[0]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.footer import footer
 from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.session.session import Session
@@ -77,7 +77,7 @@ def test_what_no_row_passes_is_known(
         assert note == f"exact and free: no row can match the filter{reason and ' on '}{reason}"
         assert note in footer(each)
     assert session.balance.queries_left == 1000
-    assert "nothing is drawn: no row can match the filter" in tree(explained, ())
+    assert "nothing is drawn: no row can match the filter" in explain_screen(explained, ())
     assert "\nwould cost nothing · " in footer(explained)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.errors import LedgerError
 from dpdb.ledger.book.book import Book
 from dpdb.ledger.book.plan_text import read, written
@@ -162,7 +162,7 @@ def test_what_follows_is_free(
     for text in before:
         (session(shop, noise=Noiseless()) if lasting else one).execute(text)
     here, left = session(shop) if lasting else one, one.balance.epsilon_left
-    assert source in tree(here.execute(f"EXPLAIN {later}"), ())
+    assert source in explain_screen(here.execute(f"EXPLAIN {later}"), ())
     answer = here.execute(later)
     assert (answer.repeat, answer.cost.epsilon, here.balance.epsilon_left) == (True, 0, left)
     exact = teaching(shop).execute(later)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.engines.memory import MemoryEngine
@@ -90,7 +90,9 @@ def ask(own_session: Session, options: str, text: str) -> Any:
 
 def told_by(answer: Any) -> str:
     """All that is shown of an answer: as JSON, below it, as a tree and at the prompt."""
-    return "\n".join((as_json(answer), footer(answer), tree(answer, {}, 100), price_text(answer)))
+    return "\n".join(
+        (as_json(answer), footer(answer), explain_screen(answer, {}, 100), price_text(answer))
+    )
 
 
 def spent(shop: Path) -> Fraction:

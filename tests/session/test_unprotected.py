@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.errors import Unsupported
 from dpdb.interfaces.cli import main as command
 from dpdb.interfaces.console.commands import run_typed
@@ -53,7 +53,7 @@ def test_exact_answers_are_explained_as_exact(make: Make) -> None:
     explained = session.execute("EXPLAIN SELECT COUNT(*), SUM(age) FROM t")
     assert [report.mechanism for report in explained.releases] == ["exact", "exact"]
     assert (explained.cost.queries, explained.repeat) == (0, False)
-    shown = tree(explained, ())
+    shown = explain_screen(explained, ())
     assert "sum, exact" in shown
     assert "dp is off: the answer is exact" in shown
     assert "answered before" not in shown
@@ -67,7 +67,7 @@ def test_noise_of_local_sensitivity_is_explained_as_such(make: Make) -> None:
     assert {report.mechanism for report in explained.releases} == {"local laplace"}
     assert {(r.sensitivity, r.scale, r.margin) for r in explained.releases} == {(None,) * 3}
     assert [float(report.epsilon) for report in explained.releases] == [0.125, 0.125]
-    shown = tree(explained, ())
+    shown = explain_screen(explained, ())
     assert "read off the rows" in shown
     assert "clamped" not in shown
     assert "would cost ε 0.25" in shown
@@ -80,7 +80,7 @@ def test_what_was_answered_before_is_still_said_to_be(make: Make) -> None:
     session.execute("SELECT COUNT(*) FROM t")
     explained = session.execute("EXPLAIN SELECT COUNT(*) FROM t")
     assert explained.repeat
-    assert "would cost nothing: answered before" in tree(explained, ())
+    assert "\ncost      nothing: answered before, of ε " in explain_screen(explained, ())
     assert price_text(explained) == " costs nothing: answered before"
 
 

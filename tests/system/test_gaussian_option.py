@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import BudgetExceeded, InvalidOption
 from dpdb.policy.budget import Budget
@@ -115,10 +115,10 @@ def test_sigma_and_delta_are_explained() -> None:
         -0.5 / sigma - 0.1 * sigma
     )
     assert delta == pytest.approx(1e-7, rel=1e-3)
-    shown = tree(explained, ())
+    shown = explain_screen(explained, ())
     for text in (f"σ = {sigma:.4g}", "δ      1e-07", "δ 1e-07", "gaussian noise", "ε      0.1"):
         assert text.casefold() in shown.casefold()
-    assert f"{sigma:.10g}" in FORMATS["table"](explained)
+    assert f"{sigma:.10g}" in FORMATS["csv"](explained)
     assert "δ 1e-07" in FORMATS["table"](explained)
 
 

@@ -20,7 +20,7 @@ def facts(page: str) -> str:
     found, heads, before = [page.replace("|", " ")], [], []
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.split("|")]
-        if line and set(line) <= set("-+"):
+        if line and set(line) <= set("-+|"):
             heads = before
         elif heads and len(cells) == len(heads):
             found += [f"{head} {cell}" for head, cell in zip(heads, cells, strict=True)]

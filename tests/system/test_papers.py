@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.mechanisms.exponential import Exponential
@@ -336,6 +336,6 @@ def test_explain_at_the_prompt_says_z_and_mta() -> None:
     """Sections 3 and 4 of Shoaran, Thomo, Weber, in the steps of 1 that a count's noise has."""
     session = Session(read_policy(ROOT / "sample_data" / "people.toml"))
     query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.01) COUNT(*) FROM people"
-    page = tree(session.execute(f"EXPLAIN {query}"), ())
+    page = explain_screen(session.execute(f"EXPLAIN {query}"), ())
     assert "± 69 (50%), ± 230 (90%)" in page
     assert "690 (50%), 2300 (90%)" in page

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption
 from dpdb.policy.budget import Budget, Composition
@@ -152,7 +152,9 @@ def test_shares_that_are_concentrated_are_divided_as_such(policy: Policy) -> Non
 
 
 def test_explain_says_what_the_interval_takes_and_says(policy: Policy) -> None:
-    lines = tree(Session(policy).execute("EXPLAIN SELECT MEDIAN(x) FROM t"), ()).splitlines()
+    lines = explain_screen(
+        Session(policy).execute("EXPLAIN SELECT MEDIAN(x) FROM t"), ()
+    ).splitlines()
     start = lines.index("└─ interval by the exponential mechanism")
     assert lines[start + 1 : start + 7] == [
         "   ├─ bounds 0 to 1000000, declared in the policy",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.errors import DpdbError
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
@@ -35,7 +35,7 @@ TWICE = "(SELECT amt, st FROM o WHERE amt > 1 UNION ALL SELECT amt, st FROM o WH
 def test_explain_shows_the_parts_and_the_cap(session: Session) -> None:
     joined = "SELECT reg, NULL FROM c JOIN r ON c.reg = r.id"
     asked = f"SELECT COUNT(*) FROM ({TWICE[1:-1]} UNION ALL {joined})"
-    lines = tree(session.execute(f"EXPLAIN {asked}"), ()).splitlines()
+    lines = explain_screen(session.execute(f"EXPLAIN {asked}"), ()).splitlines()
     assert lines[lines.index("rows of UNION ALL") :][:7] == [
         "rows of UNION ALL",
         "├─ o",
@@ -122,7 +122,7 @@ def test_a_row_that_is_a_unit_counts_once_in_each_part(tables: Policy) -> None:
     over = "SELECT age FROM people WHERE age > 40 UNION ALL SELECT age FROM people"
     answer = session.execute(f"EXPLAIN SELECT COUNT(*) FROM ({over}) AS t")
     assert answer.releases[0].sensitivity == 2
-    assert "rows per row: 1 + 1 = 2" in tree(answer, ())
+    assert "rows per row: 1 + 1 = 2" in explain_screen(answer, ())
 
 
 def test_a_union_of_unions_is_no_larger_than_allowed(session: Session) -> None:
@@ -138,7 +138,7 @@ FIRST = "(SELECT st, amt, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY id) AS k
 
 
 def test_explain_says_whose_rows_are_ranked(session: Session) -> None:
-    lines = tree(session.execute(f"EXPLAIN SELECT SUM(k) FROM {FIRST}"), ()).splitlines()
+    lines = explain_screen(session.execute(f"EXPLAIN SELECT SUM(k) FROM {FIRST}"), ()).splitlines()
     first = "rows with windows over those of one cust"
     assert lines[lines.index(first) :][:3] == [first, "└─ o", "rows per cust: 2"]
     assert "bounds 1 to 2, which follow from the cap" in "\n".join(lines)

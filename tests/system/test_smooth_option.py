@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.render import FORMATS
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind
@@ -59,7 +59,7 @@ def test_the_scale_of_smooth_noise_is_shown_nowhere() -> None:
         assert explained.plan is not None
         answer = session.execute(query)
         shown.append([render(each) for each in (explained, answer) for render in FORMATS.values()])
-        shown[-1].append(tree(explained, ()))
+        shown[-1].append(explain_screen(explained, ()))
         steps = np.array([4 * int(m) for m in column])
         scales.append(statistic_and_scale(steps, (0, 400), explained.plan.releases[0].mechanism)[1])
         assert answer.rows == ((50.0, 100.0),)

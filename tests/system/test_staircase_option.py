@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.noise.system import SystemNoise
@@ -91,7 +91,7 @@ def test_groups_are_added_up_for_nothing() -> None:
 def test_it_is_explained() -> None:
     session = staircase(Budget(Fraction(4), Fraction(0), 1))
     explained = session.execute("EXPLAIN SELECT SUM(x) FROM t")
-    shown = tree(explained, ())
+    shown = explain_screen(explained, ())
     for text in ("sum by staircase noise", "5, the most one row can change one number", "ε      4",
                  "Δ/ε of one number = 1.25"):  # fmt: skip
         assert text in shown

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.errors import TooLarge, error_text
 from dpdb.policy.reading.reader import read_policy
@@ -89,7 +89,7 @@ def test_explain_says_how_much_one_unit_can_add(neighbours: list[Session]) -> No
     answer = session.execute(f"EXPLAIN {windows(2)}")
     note = "the rows of one customer can take 2.2 ms, 1 of them in the window OVER rows of a unit"
     assert note in answer.notes
-    assert note in tree(answer, ())
+    assert note in explain_screen(answer, ())
     told = json.loads(as_json(answer))["work"]
     assert told["rows"] == 39 * 39
     assert told["dearest"] == "the window OVER rows of a unit"
@@ -99,5 +99,5 @@ def test_explain_says_how_much_one_unit_can_add(neighbours: list[Session]) -> No
 
 def test_explain_says_nothing_of_little_work(neighbours: list[Session]) -> None:
     answer = neighbours[0].execute("EXPLAIN SELECT COUNT(*) FROM customers")
-    assert "can take" not in tree(answer, ())
+    assert "can take" not in explain_screen(answer, ())
     assert "work" not in json.loads(as_json(answer))

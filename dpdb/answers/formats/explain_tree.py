@@ -13,6 +13,7 @@ from dpdb.answers.formats.footer import footer
 from dpdb.answers.formats.noise_facts import accuracies, formulas, noise_facts
 from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.formats.sheet import figure
+from dpdb.answers.formats.summaries import summary
 from dpdb.answers.notes.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import folded, printable
@@ -54,14 +55,21 @@ CHANGES = {
 """The meaning of each mechanism's sensitivity; the braces stand for the rows."""
 
 
-def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = None) -> str:
-    """The tree of an EXPLAIN, folded into `columns` characters if they are given.
+def explain_screen(
+    answer: AnswerRecord, given: Collection[str] = (), columns: int | None = None
+) -> str:
+    """EXPLAIN for people: first its summary, then the tree, folded into so many characters.
 
     The table's columns in `given` have their bounds from the command line.
     """
-    assert answer.plan is not None
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
+    return "\n".join([*summary(answer, columns), "", *_tree(answer, given, columns)])
+
+
+def _tree(answer: AnswerRecord, given: Collection[str], columns: int | None) -> list[str]:
+    """The tree of the releases, and the notes on them."""
+    assert answer.plan is not None
     groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
     total = answer.plan.loss.epsilon
     lines = []
@@ -83,8 +91,8 @@ def tree(answer: AnswerRecord, given: Collection[str], columns: int | None = Non
             known = "no row can match the filter" if answer.plan.estimates else "keys are public"
         lines.append(f"nothing is drawn: {known}")
     lines += accuracies(answer.plan)
-    below = f"{_share(answer, total)}{footer(answer)}".split("\n")
-    return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
+    below = [_share(answer, total), *map(printable, answer.notes)]
+    return [*lines, *(part for line in below for part in folded(line, columns))]
 
 
 def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:

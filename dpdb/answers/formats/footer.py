@@ -58,14 +58,22 @@ def _paid(answer: AnswerRecord) -> str:
     if answer.trial:
         return " · ".join((paid, *cautions(answer)))
     budget = balance.budget
-    pure = budget.composition is Composition.PURE
-    by = "" if pure else f" by {THEOREMS[answer.theorem]}"
-    whose = f" ({LEFT_OF_ALL})" if balance.is_short_of_own else ""
     left = (
-        f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}{whose}{by}, "
-        f"{balance.queries_left} of {budget.queries} queries"
+        f"left: ε {decimal(balance.epsilon_left, DIGITS)} of {decimal(budget.epsilon)}"
+        f"{shortage(answer)}{paying(answer)}, {balance.queries_left} of {budget.queries} queries"
     )
     return f"{paid} · {left}{'' if answer.private else f' · {NOT_PRIVATE}'}"
+
+
+def paying(answer: AnswerRecord) -> str:
+    """` by zcdp` and the like: the theorem by which queries add up, if it is not just the sum."""
+    pure = answer.balance.budget.composition is Composition.PURE
+    return "" if pure else f" by {THEOREMS[answer.theorem]}"
+
+
+def shortage(answer: AnswerRecord) -> str:
+    """A remark if the whole budget has less left than the analyst's own limit."""
+    return f" ({LEFT_OF_ALL})" if answer.balance.is_short_of_own else ""
 
 
 def _accuracy(answer: AnswerRecord) -> Iterator[str]:
@@ -81,11 +89,17 @@ def _accuracy(answer: AnswerRecord) -> Iterator[str]:
         for cell, interval in zip(column.cells, column.intervals, strict=True)
         if isinstance(cell, int | float) and (reach := margin(cell, interval)) is not None
     ]
-    errors = [reach / size for reach, size in noisy if size]
+    errors = [reach / size for reach, size in noisy if size and reach <= size / 2]
+    over = len(noisy) - len(errors)
     if len(noisy) == 1:
         ((reach, size),) = noisy
-        share = f"{_percent(errors[0])} of" if errors else "larger than the answer,"
+        share = f"{_percent(reach / size)} of" if size else "larger than the answer,"
         yield f"±{_figure(reach)} is {share} {_figure(size)}"
+    elif over:
+        what = "rows" if len(noisy) == len(answer.cells[0].cells) else "numbers"
+        yield f"{over} of {len(noisy)} {what}: ± is more than half of the answer"
+        if over > len(errors):
+            yield "larger groups or narrower bounds have less noise: .help less-noise"
     elif errors:
         low, high = _percent(min(errors)), _percent(max(errors))
         yield (

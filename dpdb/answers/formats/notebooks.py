@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.formats.footer import TRIAL, footer
+from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.formats.sheet import is_numeric, text_sheet
 from dpdb.answers.record import AnswerRecord
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
+_SCREEN = '<div class="dpdb-answer"><pre>{{ screen }}</pre></div>'
 _TABLE = """\
 <div class="dpdb-answer">
 {%- if trial %}
@@ -38,6 +40,9 @@ _TABLE = """\
 
 def as_html(answer: AnswerRecord) -> str:
     """The command line's table as HTML, every text escaped, with the footer below."""
+    screen = FORMATS["table"].screen(answer)
+    if screen is not None:
+        return _template(_SCREEN).render(screen=screen)
     header, texts = text_sheet(answer)
     sides = ["right" if is_numeric(column) else "left" for column in texts]
     columns, rows = list(zip(header, sides, strict=True)), list(zip(*texts, strict=True))
@@ -45,11 +50,11 @@ def as_html(answer: AnswerRecord) -> str:
     if answer.trial:
         lines.append(TRIAL)
     trial = TRIAL if answer.trial else ""
-    return _template().render(columns=columns, rows=rows, lines=lines, trial=trial)
+    return _template(_TABLE).render(columns=columns, rows=rows, lines=lines, trial=trial)
 
 
 @cache
-def _template() -> Template:
+def _template(text: str) -> Template:
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 (slow)
 
-    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TABLE)
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -199,7 +199,23 @@ class Format:
     """Writes a statement's error among the answers; None if errors go to stderr alone."""
 
     def __call__(self, answer: AnswerRecord, *, intervals: bool = False) -> str:
-        return self.render(answer, intervals=intervals)
+        screen = self.screen(answer)
+        return self.render(answer, intervals=intervals) if screen is None else screen
+
+    def screen(
+        self, answer: AnswerRecord, given: Collection[str] = (), columns: int = 80
+    ) -> str | None:
+        """EXPLAIN and SHOW BUDGET in sentences, if the format is for people; else None.
+
+        The table's columns in `given` have their bounds from the command line.
+        """
+        if not (self.fits_windows and (answer.explain or answer.summary)):
+            return None
+        from dpdb.answers.formats import explain_tree, summaries  # noqa: PLC0415 (rare)
+
+        if answer.explain:
+            return marked(answer, explain_tree.explain_screen(answer, given, columns))
+        return marked(answer, "\n".join(summaries.named_lines(answer.summary, columns)))
 
 
 FORMATS = {

@@ -185,7 +185,7 @@ def _of_time(cell: str, interval: CellInterval) -> str:
             start, day, end = map(datetime.date.fromisoformat, (low, cell, high))
             return f"{cell} ± {max(end - day, day - start).days} days"
     reach = _reach(cell, interval)
-    return "" if reach is None else f"{_without_decimals(cell, reach)} ± {_duration(reach)}"
+    return "" if reach is None else f"{_without_decimals(cell, reach)} ± {duration(reach)}"
 
 
 _DATE, _WHOLE_SECONDS = len("YYYY-MM-DD"), len("YYYY-MM-DD HH:MM:SS")
@@ -208,7 +208,7 @@ def _without_decimals(text: str, reach: int) -> str:
     return text[:_WHOLE_SECONDS] if reach >= SECOND else text
 
 
-def _duration(reach: int) -> str:
+def duration(reach: int) -> str:
     """A margin of time in the largest unit of which it has two or more, rounded up."""
     units = {"days": DAY, "hours": HOUR, "minutes": MINUTE}
     for unit, length in units.items():

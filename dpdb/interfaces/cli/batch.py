@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,10 +33,13 @@ class Batch(Console):
         session: Session,
         inputs: Iterable[Path],
         *,
+        bounded: Collection[str] = (),
         restricted: bool = False,
         force: bool = False,
     ):
-        super().__init__(policy, settings, inputs, restricted=restricted, force=force)
+        super().__init__(
+            policy, settings, inputs, bounded=bounded, restricted=restricted, force=force
+        )
         self.code = 0
         """The gravest exit code so far."""
         self._session = session

@@ -179,8 +179,8 @@ def _batch(options: argparse.Namespace) -> int:
     scripts = options.scripts or []
     read = [*options.files, *(name for option, name in scripts if option == "-f")]
     batch = Batch(
-        policy, settings, session, map(Path, read), restricted=options.restricted,
-        force=options.force,
+        policy, settings, session, map(Path, read), bounded=[name for name, _ in options.bounds],
+        restricted=options.restricted, force=options.force,
     )  # fmt: skip
     batch.redirect(options.output)
     try:

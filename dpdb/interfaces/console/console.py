@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -44,6 +44,7 @@ class Console(ABC):
         settings: ShellSettings,
         inputs: Iterable[Path] = (),
         *,
+        bounded: Collection[str] = (),
         restricted: bool = False,
         force: bool = False,
     ):
@@ -53,6 +54,8 @@ class Console(ABC):
         self.settings = settings
         self._inputs = (*inputs, *files_of_policy(policy))
         """The data, the policies, the statements and the ledger: no answer may overwrite them."""
+        self._bounded = bounded
+        """The columns whose bounds come from the command line."""
         self._force = force
         """Whether answers may take the place of files that dpdb did not write."""
         self.answer: Answer | None = None
@@ -139,12 +142,15 @@ class Console(ABC):
 
     def answer_text(self, answer: Answer) -> str:
         """The answer in the format that is set; in a window, what is for people fits."""
+        screen = self.format.screen(answer, self._bounded, self.room or 80)
+        if screen is not None:
+            return screen
         intervals = self.settings.is_on("intervals")
         shown, below = self.format(answer, intervals=intervals), footer(answer)
         if self.room is None or not self.format.fits_windows:
             return shown
         table = shown.removesuffix(below)
-        if (answer.rows or answer.explain) and is_too_wide(table):
+        if answer.rows and is_too_wide(table):
             vertical = as_vertical(answer, intervals=intervals)
             table = fitted(vertical.removesuffix(below), self.room)
         return table + fitted(below, self.room)

@@ -20,7 +20,6 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.render import marked
 from dpdb.errors import DpdbError, UsageError, reportable
 from dpdb.interfaces.console.console import Console
 from dpdb.interfaces.console.entries import Sql
@@ -102,14 +101,14 @@ class Shell(Console):
         restricted: bool = False,
         force: bool = False,
     ):
-        super().__init__(policy, settings, inputs, restricted=restricted, force=force)
+        super().__init__(
+            policy, settings, inputs, bounded=bounded, restricted=restricted, force=force
+        )
         self.ask = ask
         self.preload = Preload()
         self._open_session = open_session
         self._loaded = False
         """Whether a query was answered, and so the file is read."""
-        self._bounded = bounded
-        """The columns whose bounds come from the command line."""
         self._progress = ProgressLine()
         self.explained = lru_cache(maxsize=64)(self._explained)
         """The answer of EXPLAIN to a SELECT, or the error in it; remembered while one types."""
@@ -193,13 +192,6 @@ class Shell(Console):
 
         text = ask_query(self.ask, self.policy, self.explained)
         return text is None or self.execute(Sql(text), confirmed=True)
-
-    def answer_text(self, answer: Answer) -> str:
-        if self.settings["mode"] != "table" or not answer.explain:
-            return super().answer_text(answer)
-        from dpdb.answers.formats.explain_tree import tree  # noqa: PLC0415 (sqlglot)
-
-        return marked(answer, tree(answer, self._bounded, self.room))
 
     def fail(self, error: DpdbError) -> None:
         tell_error(error.statement, error)

@@ -266,7 +266,7 @@ def test_a_batch_at_a_terminal_fits_it(tmp_path: Path) -> None:
     note = "m is chosen by frequency, and has no interval: how near it is depends on the rows"
     assert note not in shown
     assert note in " ".join(shown.split())
-    assert "  mechanism = exponential\n" in shown
+    assert "└─ mode by the exponential mechanism\n" in shown
 
 
 def test_wide_characters(tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ def test_long_answers_go_through_the_pager(
     run_typed(
         shell, ".pager on\nSELECT COUNT(*) FROM t;\nSELECT city, COUNT(*) FROM t GROUP BY city;"
     )
-    assert [text.count("\n") for text in paged] == [6]
+    assert [text.count("\n") for text in paged] == [7]
     assert capsys.readouterr().out.startswith("   COUNT(*)")
 
 

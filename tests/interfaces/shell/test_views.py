@@ -12,9 +12,9 @@ from prompt_toolkit.formatted_text import fragment_list_to_text
 from pygments.token import Comment, Error, Keyword, Name, String
 
 from dpdb.answers.answer import Answer
-from dpdb.answers.formats.explain_tree import tree
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.render import as_table
+from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.record import CellAccuracy, CellColumn, Detail, ReleaseReport
 from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.console.chart import chart
@@ -53,12 +53,16 @@ def policy(folder: Path, epsilon: str = "1.0", queries: int = 10,
 
 def explained(policy: Policy, select: str, *given: str) -> str:
     answer = Session(policy, noise=Noiseless()).execute(f"EXPLAIN {select}")
-    return tree(answer, given)
+    return explain_screen(answer, given)
 
 
 def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
     """Example 1: a count at ε = 0.01 has noise of 230 or more in 10 %, and an MTA of 2300."""
     assert explained(policy(tmp_path, "0.01", 1), "SELECT COUNT(*) FROM t") == (
+        "COUNT(*)  ± 300\n"
+        "cost      ε 0.01 and 1 query, of ε 0.01 and 1 query left\n"
+        "assumes   a person has one row\n"
+        "\n"
         "COUNT(*)\n"
         "└─ count by Laplace noise\n"
         "   ├─ Δ      1, the most one row can change it\n"
@@ -66,15 +70,38 @@ def test_the_example_of_shoaran_thomo_and_weber(tmp_path: Path) -> None:
         "   ├─ scale  Δ/ε = 100\n"
         "   ├─ noise  ± 69 (50%), ± 230 (90%), ± 300 (95%)\n"
         "   └─ MTA    690 (50%), 2300 (90%), 3000 (95%): noise within 10 %\n"
-        "ε/k = 0.01/1 = 0.01\n"
-        "would cost ε 0.01 · left: ε 0.01 of 0.01, 1 of 1 queries"
+        "ε/k = 0.01/1 = 0.01"
     )
+
+
+@pytest.mark.parametrize("value", [0, 10])
+def test_the_error_of_a_mean_is_what_explain_said(tmp_path: Path, value: int) -> None:
+    """Of 1,000 rows at a bound, where the noise of a mean is largest; ± has two digits."""
+    (tmp_path / "t.csv").write_text("x\n" + f"{value}\n" * 1000)
+    (tmp_path / "t.toml").write_text(WIDE.replace("1_000_000", "10").replace("1000000", "10"))
+    session = Session(read_policy(tmp_path / "t.toml"), noise=Noiseless())
+    said = explain_screen(session.execute("EXPLAIN SELECT AVG(x), VARIANCE(x) FROM t"))
+    mean, variance = (float(each) for each in re.findall(r"; ([0-9.]+) if 1,000", said))
+    [(low, high), (least, most)] = session.execute("SELECT AVG(x), VARIANCE(x) FROM t").intervals[0]
+    assert 0.9 * mean <= high - low <= 1.1 * mean, "the other half is beyond a bound"
+    assert most - least <= 1.1 * variance
+
+
+def test_show_budget_says_first_what_is_left(tmp_path: Path) -> None:
+    session = Session(policy(tmp_path), noise=Noiseless())
+    session.execute("SELECT COUNT(*) FROM t")
+    assert FORMATS["table"](session.execute("SHOW BUDGET")) == (
+        "left     9 of 10 queries; each COUNT(*) about ± 30\nepsilon  0.1 of 1 spent"
+    )
+    session.execute("SET epsilon = 0.3")
+    assert "each COUNT(*) about ± 10\n" in FORMATS["box"](session.execute("SHOW BUDGET"))
+    assert FORMATS["csv"](session.execute("SHOW BUDGET")).startswith("budget,total,spent,left\n")
 
 
 def test_nothing_breaks_a_word(tmp_path: Path) -> None:
     """The tree keeps its branches, and a number stays with its ±."""
     answer = Session(policy(tmp_path)).execute("EXPLAIN SELECT SUM(x), MEDIAN(x) FROM t")
-    wide, narrow = tree(answer, ()), tree(answer, (), 60)
+    wide, narrow = explain_screen(answer, ()), explain_screen(answer, (), 60)
     assert max(map(len, wide.split("\n"))) > 80
     assert max(map(len, narrow.split("\n"))) <= 60
     words = re.sub(r"[│├└─ \n]+", " ", wide)
@@ -136,9 +163,10 @@ def test_rows_that_are_left_out_and_values_that_are_clamped(
     (tmp_path / "t.toml").write_text(UNITS)
     answer = Session(read_policy(tmp_path / "t.toml")).execute(f"EXPLAIN SELECT {select}")
     assert [*answer.notes, *answer.bounding] == notes
-    for shown in (tree(answer, ()), as_table(answer)):
-        assert shown.splitlines()[-1 - len(notes) : -1] == notes
-    assert "the rows of one who can change it" in tree(answer, ())
+    for shown in (explain_screen(answer, ()), FORMATS["table"](answer)):
+        words = " ".join(shown.split())
+        assert all(note in words for note in notes if note != NOISE_ALONE)
+    assert "the rows of one who can change it" in explain_screen(answer, ())
 
 
 def test_rows_that_are_units_are_not_capped(tmp_path: Path) -> None:
@@ -174,6 +202,7 @@ def test_a_public_number_of_rows(tmp_path: Path) -> None:
 def test_subqueries_and_shares(tmp_path: Path) -> None:
     shown = explained(policy(tmp_path), "SELECT COUNT(*), SUM(x), MAX(x) FROM t WHERE x > "
                                         "(SELECT MEDIAN(x) FROM t)")  # fmt: skip
+    shown = shown.partition("\n\n")[2]
     assert shown.index("MEDIAN(x)") < shown.index("COUNT(*), SUM(x)\n") < shown.index("MAX(x)")
     assert shown.count("a part of the query's 0.1") == 3
     assert "quantile by the exponential mechanism" in shown
@@ -316,7 +345,15 @@ def test_the_greeting_says_whose_budget_it_is(tmp_path: Path) -> None:
         ("SELECT COUNT(*) FROM t", "±30 is 750 % of 4"),
         ("SELECT 1000 * COUNT(*) FROM t", "±30000 is 750 % of 4000"),
         ("SELECT COUNT(*) FROM t WHERE x > 5", "±30 is larger than the answer, 0"),
-        ("SELECT x, COUNT(*) FROM t WHERE x IN (4, 5) GROUP BY x", "± is 750 % of the answers"),
+        (
+            "SELECT x, COUNT(*) FROM t WHERE x IN (4, 5) GROUP BY x",
+            "2 of 2 rows: ± is more than half of the answer\n"
+            "larger groups or narrower bounds have less noise: .help less-noise",
+        ),
+        (
+            "SELECT COUNT(*), 10000 + COUNT(*) FROM t",
+            "1 of 2 numbers: ± is more than half of the answer",
+        ),
         ("SELECT -COUNT(*) FROM t", "±30 is 750 % of 4"),
         # How far a selected value can be off does not follow from its bounds.
         (
@@ -328,7 +365,7 @@ def test_the_greeting_says_whose_budget_it_is(tmp_path: Path) -> None:
 def test_the_noise_beside_the_answer(tmp_path: Path, select: str, said: str) -> None:
     answer = Session(policy(tmp_path), noise=Noiseless()).execute(select)
     lines = footer(replace(answer, told=frozenset(answer.bounding))).split("\n")[1:]
-    assert lines[:-1] == [said]
+    assert lines[:-1] == said.split("\n")
 
 
 def test_a_walk_says_where_it_stops(tmp_path: Path) -> None:
@@ -337,7 +374,7 @@ def test_a_walk_says_where_it_stops(tmp_path: Path) -> None:
     answer = Session(read_policy(tmp_path / "t.toml")).execute("EXPLAIN SELECT MAX(x) FROM t")
     rungs = len(ladder(0, 10**6))
     most = Walk(1, Fraction(1, 10), one_way=True).rows_above(0.95, rungs)
-    assert tree(answer, ()).splitlines()[:8] == [
+    assert explain_screen(answer, ()).splitlines()[4:12] == [
         "MAX(x)",
         "└─ quantile by a walk over a ladder of values",
         "   ├─ bounds 0 to 1000000, declared in the policy",
