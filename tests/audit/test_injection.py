@@ -91,7 +91,7 @@ def test_a26_nothing_printed_moves_the_cursor_or_computes(tmp_path, capsys):
 
 
 NEEDED = {"init": "x", "check": "x", "prepare": "x -o y", "budget": "show x", "risk": "x --query y",
-          "completion": "bash"}  # fmt: skip
+          "completion": "bash", "trial": "x -o y"}  # fmt: skip
 """The words without which a subcommand looks at no others."""
 
 
