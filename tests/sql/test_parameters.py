@@ -154,6 +154,8 @@ def test_a_placeholder_is_the_constant(
         ("SELECT AVG(CASE WHEN age > ? THEN ? ELSE ? END) FROM people", [30, 1, 0]),
         ("WITH a AS (SELECT age FROM people WHERE age > ?) SELECT COUNT(*) FROM a", [3]),
         ("SELECT (SELECT COUNT(*) FROM people WHERE age > ?) / ?", [30, 2]),
+        ("PIVOT people ON zip IN (31643) USING SUM(age) GROUP BY age > ?", [30]),
+        ("FROM people SELECT COUNT(*) WHERE age // ? = 3", [10]),
     ],
 )
 def test_the_query_and_its_labels_are_those_of_the_constants(
@@ -193,6 +195,11 @@ def test_the_query_and_its_labels_are_those_of_the_constants(
         ("SELECT COUNT(*) FROM people ? age > 3", "WHERE"),
         ("SELECT COUNT(*) FROM people WHERE age ? 3", ">"),
         ("SELECT COUNT(*) FROM people WHERE age > 3 ?", "OR TRUE"),
+        ("PIVOT people ON zip IN (?) USING SUM(age) GROUP BY age > 3", 31643),
+        ("PIVOT people ON zip IN (31643) USING QUANTILE_CONT(age, ?) GROUP BY age > 3", 0.5),
+        ("PIVOT ? ON zip IN (31643) USING SUM(age) GROUP BY age > 3", "people"),
+        ("SUMMARIZE ?", "people"),
+        ("CREATE TEMP TABLE ? AS SELECT COUNT(*) AS n FROM people", "v"),
         ("SHOW ?", "BUDGET"),
         ("DESCRIBE ?", "people"),
         ("SET epsilon = ?", 0.1),

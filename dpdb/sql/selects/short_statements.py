@@ -24,6 +24,7 @@ from dpdb.policy.timestamps import iso_text
 from dpdb.sql.syntax.literals import like
 from dpdb.sql.syntax.trees import place_at
 from dpdb.sql.text.dialect import tokenize
+from dpdb.sql.text.placeholders import check_constants
 from dpdb.sql.text.tokens import MAX_SELECTS, MAX_TOKENS, written
 
 MAX_PIVOTED = 100
@@ -73,6 +74,7 @@ def _pivoted(tokens: Tokens, text: str, policy: Policy) -> Tokens:
     if len(values) > MAX_PIVOTED:
         where = place_at(column[0].start, text)
         raise TooLarge(f"{len(values)} values, {MAX_PIVOTED} are allowed", place=where)
+    check_constants([*calls, *(token for value in values for token in value)], text)
     aggregates, items = [_named(call) for call in _items(calls)], [groups]
     for value in values:
         for call, name in aggregates:

@@ -7,7 +7,7 @@ as `age > 30`, and a repeat of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from sqlglot import exp
@@ -198,7 +198,7 @@ class Placeholders:
             _replace(node, self._nodes(number), self._place(number))
             left.discard(number)
         if left:
-            raise _misplaced(self._place(min(left)))
+            raise misplaced(self._place(min(left)))
 
     def _nodes(self, number: int) -> exp.Expr | list[exp.Expr]:
         """The nodes of a value, at its place in the text."""
@@ -227,12 +227,20 @@ def _replace(node: exp.Expr, new: exp.Expr | list[exp.Expr], where: Place) -> No
     elif isinstance(parent, exp.In) and key == "field":
         raise TypeMismatch("IN takes a list", hint="x IN (?), or x = ?", place=where)
     elif not _holds_values(parent, key):
-        raise _misplaced(where)
+        raise misplaced(where)
     else:
         node.replace(new)
 
 
-def _misplaced(where: Place) -> Unsupported:
+def check_constants(tokens: Sequence[Token], text: str) -> None:
+    """Refuse a placeholder among tokens of the parser that become the name of a column."""
+    for token in tokens:
+        if token.token_type is TokenType.VAR and token.text.startswith(_MARK):
+            raise misplaced(place_at(token.start, text))
+
+
+def misplaced(where: Place) -> Unsupported:
+    """The error for a placeholder where no value can stand."""
     return Unsupported(
         "a value cannot stand here",
         hint="tables, columns, other names, and places in ORDER BY are written in the statement",
