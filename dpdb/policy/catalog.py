@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from dpdb.errors import UsageError
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
 from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
@@ -329,8 +330,13 @@ class Policy:
 
     @property
     def is_trial(self) -> bool:
-        """Whether the rows are made up, for practice."""
-        return any(table.made_up is not None for table in self.tables)
+        """Whether the rows are made up, for practice; raises UsageError where some alone are."""
+        made_up = {table.made_up is not None for table in self.tables}
+        if len(made_up) > 1:
+            raise UsageError(
+                "trial rows and data do not go together", hint="a trial is a session of its own"
+            )
+        return made_up == {True}
 
     def table(self, name: str) -> Table | None:
         """The table called `name`; `table` means the only one. None if there is none."""

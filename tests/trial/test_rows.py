@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import policy_in, read_policy
 from dpdb.session.backends import check_data
 from dpdb.trial.policy import trial_files, trial_policy
 from dpdb.trial.rows import SEED, TrialRows
+from dpdb.vectors.columns import Numbers
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 SHOP = read_policy(SAMPLES / "shop" / "shop.toml")
@@ -125,9 +127,48 @@ def test_keys_of_two_columns_and_values_that_few_rows_share() -> None:
     check_data(trial_policy(policy))
 
 
+def test_files_are_written_as_the_policy_declares(tmp_path: Path) -> None:
+    """A session on the files beside their policy has the rows of the trial."""
+    (tmp_path / "t.toml").write_text(
+        """
+        [tables.t]
+        path = "in/t.csv"
+        separator = ";"
+        decimal = ","
+        encoding = "utf-16"
+        [tables.t.columns]
+        d = { type = "date", bounds = [2001-01-01, 2003-12-31], format = "%m/%d/%Y" }
+        s = { type = "timestamp", format = "%d %b %Y %I:%M:%S %p" }
+        p = { type = "number", bounds = [0, 1], step = 0.001, percent = true }
+        x = { type = "number", bounds = [0, 9], step = 0.25, thousands = "." }
+        n = { type = "text", null = ["NA"] }
+        """,
+        encoding="utf-8",
+    )
+    policy = read_policy(tmp_path / "t.toml")
+    (tmp_path / "in").mkdir()
+    [(name, content)] = trial_files(policy)
+    (tmp_path / "in" / name).write_bytes(content)
+    names = [column.name for column in policy.tables[0].columns]
+    [real], [trial] = policy.tables, trial_policy(policy).tables
+    read, made_up = (open_source(table).load(names) for table in (real, trial))
+    assert read.rows == made_up.rows == 10_000
+    for column in names:
+        one, other = read.columns[column], made_up.columns[column]
+        assert type(one) is type(other)
+        if isinstance(one, Numbers) and isinstance(other, Numbers):
+            assert (one.null == other.null).all()
+            assert (one.units[~one.null] == other.units[~one.null]).all()
+            assert 100 < one.null.sum() < 600
+        else:
+            texts = [[*each.values, None] for each in (one, other)]
+            codes = zip(one.codes.tolist(), other.codes.tolist(), strict=True)
+            assert all(texts[0][a] == texts[1][b] for a, b in codes)
+
+
 def test_files_have_the_rows_of_the_session() -> None:
     files = dict(trial_files(SHOP))
     assert [*files] == [f"{table.name}.csv" for table in SHOP.tables]
-    header, *lines = files["customers.csv"].splitlines()
+    header, *lines = files["customers.csv"].decode().splitlines()
     assert header == "id,name,region,segment,born"
     assert len(lines) == 1000

@@ -227,6 +227,27 @@ def test_a_policy_is_needed(tmp_path: Path) -> None:
     assert not db.execute("SHOW TABLES").trial
 
 
+def test_trial_rows_and_data_do_not_go_together(policy: Path, shop: Path) -> None:
+    """Or a trial's ledger, which takes nothing, would answer of data; or a real one of trial rows."""
+    trial = dpdb.connect(policy, trial=True).policy
+    data = policy.with_name("u.csv")
+    data.write_text(ROWS)
+    with pytest.raises(dpdb.UsageError, match="do not go together"):
+        dpdb.connect(trial, data)
+    with pytest.raises(dpdb.UsageError, match="do not go together"):
+        dpdb.connect(trial, data).trial()
+    for again in (
+        dpdb.connect(trial),
+        dpdb.connect({"t": data}, policy=trial),
+        dpdb.connect(trial, ledger=policy.with_name("new.ledger")),
+        dpdb.connect(trial, trial=True),
+    ):
+        answer = again.execute(COUNT)
+        assert answer.trial
+        assert abs(answer.scalar() - MADE_UP) < 300
+    assert not list(policy.parent.glob("new.ledger*"))
+
+
 def test_a_trial_does_not_turn_real_and_ends_with_its_session(policy: Path) -> None:
     trial = dpdb.connect(policy, trial=True)
     with pytest.raises(dpdb.InvalidOption, match="made-up rows alone"):

@@ -92,9 +92,9 @@ def _option(action: argparse.Action) -> Option:
     return Option(tuple(action.option_strings), value, choices, (action.help or "") % vars(action))
 
 
-def write(path: Path, text: str, *, force: bool) -> None:
-    """Write a page, and say so on the error stream."""
-    save(path, text.encode(), force=force)
+def write(path: Path, content: str | bytes, *, force: bool) -> None:
+    """Write a page or a file, and say so on the error stream."""
+    save(path, content.encode() if isinstance(content, str) else content, force=force)
     print(f"wrote {printable(str(path))}", file=sys.stderr)
 
 

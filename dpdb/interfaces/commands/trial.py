@@ -15,8 +15,8 @@ def main(words: list[str]) -> int:
     options = parser().parse_args(words)
     files = list(trial_files(read_policy(options.policy)))
     make_folder(options.output)
-    for name, text in files:
-        write(options.output / name, text, force=options.force)
+    for name, content in files:
+        write(options.output / name, content, force=options.force)
     return 0
 
 

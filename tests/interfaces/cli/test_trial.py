@@ -49,7 +49,7 @@ def test_rows_are_written_as_files_to_hand_out(
 ) -> None:
     folder = tmp_path / "new"
     assert main(["trial", people, "-o", str(folder)]) == 0
-    written = (folder / "people.csv").read_text()
+    written = (folder / "people.csv").read_bytes()
     assert dict(trial_files(read_policy(Path(people)))) == {"people.csv": written}
     # With the policy beside them they are data like any other, and give the answers of a trial.
     shutil.copy(people, folder)
