@@ -21,10 +21,11 @@ from dpdb.policy.budget import (
     valid_epsilon,
     valid_queries,
 )
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import MOST_ROWS_HELD, Kind, Policy
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reading.column_reader import with_bounds
+from dpdb.policy.reading.table_reader import keeps_values
 from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.table_sources import DataSource, PolicySource, TableSources
 from dpdb.trial.policy import trial_policy
@@ -39,6 +40,8 @@ def connect(
     *sources: DataSource,
     name: str | None = None,
     policy: PolicySource | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -60,7 +63,9 @@ def connect(
     A source is a path or a pattern, a list of paths whose rows are one table, the address of a
     server's table, a frame (pandas, polars, Arrow, DuckDB), a policy, or a dict of these by the
     names of tables. `name` is that of the only table. `policy` says what is public about the
-    sources: a path, a dict of its sections, or a `dpdb.Policy`; a frame is never written.
+    sources: a path, a dict of its sections, or a `dpdb.Policy`; a frame is never written. Without
+    one, `unit` is the column that says whom a row is about, and `rows_per_unit` the most rows of
+    one unit that count.
 
     What is not given is as the policy says, or else its default. Numbers are taken as they are
     written: 0.1 is a tenth. With `teach` privacy can be switched off, and only then can `seed` make
@@ -82,6 +87,8 @@ def connect(
         *sources,
         name=name,
         policy=policy,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
         epsilon=epsilon,
         delta=delta,
         queries=queries,
@@ -102,6 +109,8 @@ def policy_of(
     *sources: DataSource,
     name: str | None = None,
     policy: PolicySource | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     queries: int | None = None,
@@ -122,6 +131,8 @@ def policy_of(
         joined = _joined([tables.policy(source) for source in sources])
     else:
         joined = tables.with_rows(policy, sources)
+    if unit is not None or rows_per_unit is not None:
+        joined = _with_unit(joined, unit, 1 if rows_per_unit is None else rows_per_unit)
     if form is not None and not any(table.csv == form for table in joined.tables):
         raise UsageError(
             "separator, encoding and no_header are for CSV files without a policy",
@@ -188,6 +199,21 @@ def _valid_name(name: str | None, sources: Sequence[object]) -> str | None:
     if name is not None and (not isinstance(name, str) or not name or len(sources) != 1):
         raise UsageError("name is a text, for one source", hint='connect({"people": …, "zips": …})')
     return name
+
+
+def _with_unit(policy: Policy, unit: str | None, rows: int) -> Policy:
+    """The policy, whose only table has this unit; raises InvalidOption where it can have none."""
+    [table, *others] = policy.tables
+    column = table.column(unit) if isinstance(unit, str) else None
+    if others or column is None or table.unit is not None:
+        names = [each.name for each in table.columns]
+        hint = did_you_mean(str(unit), names) or "a policy declares the units of several tables"
+        raise InvalidOption("unit is a column of the only table, which has none yet", hint=hint)
+    if column.kind not in (Kind.TEXT, Kind.INTEGER) or not keeps_values(column):
+        raise InvalidOption("a unit is text or an integer, without bounds")
+    if type(rows) is not int or not 1 <= rows <= MOST_ROWS_HELD:
+        raise InvalidOption(f"rows_per_unit is a whole number from 1 to {MOST_ROWS_HELD:,}")
+    return replace(policy, tables=(replace(table, unit=column.name, rows_per_unit=rows),))
 
 
 def _form(

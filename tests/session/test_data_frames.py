@@ -261,3 +261,23 @@ def test_a_frame_is_forgotten_with_its_session_and_policy() -> None:
     del policy
     gc.collect()
     assert rows() is None
+
+
+def test_a_unit_without_a_policy() -> None:
+    visits = pd.DataFrame({"who": ["a"] * 9 + ["b"], "x": [1] * 10, "y": [0.5] * 10})
+    for rows, counted in ((None, 2), (3, 4)):
+        db = noiseless(visits, unit="who", rows_per_unit=rows)
+        assert ask(db, "SELECT COUNT(*) FROM frame") == counted
+    explained = dpdb.connect(visits, unit="who", rows_per_unit=3).explain(
+        "SELECT COUNT(*) FROM frame"
+    )
+    assert explained.releases[0].sensitivity == 3
+    wrong: list[dict[str, Any]] = [
+        {"unit": "whom"}, {"unit": "y"}, {"unit": 5}, {"rows_per_unit": 2}, {"unit": "who", "rows_per_unit": 0},
+        {"unit": "who", "rows_per_unit": True}, {"unit": "who", "bounds": {"who": (0, 1)}},
+    ]  # fmt: skip
+    for options in wrong:
+        with pytest.raises(dpdb.DpdbError):
+            dpdb.connect(visits, **options)
+    with pytest.raises(dpdb.DpdbError):
+        dpdb.connect({"a": visits, "b": visits}, unit="who")
