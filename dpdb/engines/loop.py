@@ -1,4 +1,4 @@
-"""One loop for all engines: partitions are read, their rows added to a work, passes repeated.
+"""The loop of all engines: partitions are read, their rows added to a work, passes repeated.
 
     while True:
         runner.each(work)       # all partitions, in this thread, in several, or in Spark's tasks
@@ -36,7 +36,7 @@ _MOST = 4
 
 
 class Work(ABC, Generic[Rows, Result]):
-    """What rows come to: they are added by one worker or several, in one pass or several."""
+    """A result of all rows: one worker or several add them, in one pass or several."""
 
     @abstractmethod
     def copy(self) -> Self:
@@ -56,7 +56,7 @@ class Work(ABC, Generic[Rows, Result]):
 
     @abstractmethod
     def result(self) -> Result:
-        """What all rows come to; they were added in one batch at least."""
+        """The result of all rows, which were added in one batch at least."""
 
 
 class Runner(ABC, Generic[Rows]):
@@ -68,7 +68,7 @@ class Runner(ABC, Generic[Rows]):
 
 
 def run(work: Work[Rows, Result], runner: Runner[Rows]) -> Result:
-    """What all rows come to, after as many passes as the work needs."""
+    """The result of a work over all rows, after as many passes as it needs."""
     while True:
         runner.each(work)
         if work.settle():

@@ -1,4 +1,4 @@
-"""What an engine must do: exact statistics of a plan, in one shape, kept from being shown.
+"""The duty of an engine: exact statistics of a plan, in one shape, kept from being shown.
 
 An engine is trusted with rows, and nothing that it gives back is private yet. So the protocol says
 in which representation results come, as well as what they are: a result's type, shape or
@@ -39,7 +39,7 @@ class RankWindow:
 
     number: int
     below: int
-    """How many values are less than those in the window."""
+    """Number of values below the window."""
     points: Integers
     counts: Integers
 
@@ -53,14 +53,14 @@ class RankWindow:
 
     @cached_property
     def _ends(self) -> Integers:
-        """How many values are less than the window, and up to each of its points."""
+        """Numbers of values below the window, and up to each of its points."""
         return self.below + np.concatenate((np.zeros(1, np.int64), np.cumsum(self.counts)))
 
     def __len__(self) -> int:
         return self.number
 
     def searchsorted(self, v: npt.ArrayLike, /, side: Literal["left", "right"] = "left") -> Any:  # noqa: ANN401 (as of an array)
-        """How many values are less than each number; with the side `right`, also those equal."""
+        """Number of values below each number; with the side `right`, equal ones included."""
         return self._ends[self.points.searchsorted(v, side=side)]
 
     def __getitem__(self, ranks: slice | int) -> RankWindow | int:
@@ -95,7 +95,7 @@ _ENDLESS: np.dtype[Any] = np.dtype(object)
 
 
 def representation(largest: int) -> np.dtype[Any]:
-    """How sums are held to which each row adds at most ±`largest`.
+    """The type that holds sums to which each row adds at most ±`largest`.
 
     64-bit integers where those of the largest table fit, with room for noise, and
     Python's integers otherwise. That follows from the plan: what the rows add up to
@@ -111,7 +111,7 @@ def too_large(table: Table) -> DataFileError:
 
 @dataclass(frozen=True, repr=False)
 class Exact:
-    """What one release's mechanism is to be given, for every cell.
+    """The input of one release's mechanism, for every cell.
 
     A cell is a row of the answer before HAVING: one, or each of the plan's groups in order.
     One integer a cell, and for a histogram or a vector of statistics a row of them; for ranks a

@@ -68,7 +68,7 @@ class Task(Generic[Result]):
 
     # numpy's warnings about overflow and the like would tell of rows.
     def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """One value: the number of rows and their work; none where there is no row."""
+        """A single value, the number of rows and their work; none where there is no row."""
         rows = 0
         with np.errstate(all="ignore"):
             for loaded in self._loaded(batches):
@@ -170,6 +170,6 @@ class Tasks(Runner[PlanRows]):
 
 
 def unpacked(packed: bytes) -> tuple[int, Any]:
-    """What a task returned: a number of rows, and the work that they were added to."""
+    """The value that a task returned: a number of rows, and the work that they were added to."""
     rows, work = pickle.loads(zlib.decompress(packed))  # noqa: S301 - dpdb's own tasks made it
     return rows, work

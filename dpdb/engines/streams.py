@@ -58,7 +58,7 @@ class StreamEngine(MemoryEngine):
 
     block: int = BLOCK
     threads: int = field(default_factory=processors)
-    """How many go over a table at once."""
+    """Number of threads that go over a table at once."""
     versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
     _counted: tuple[Cap, RowBits] | None = field(default=None, repr=False)
     """The rows that counted last of a table with units."""
@@ -122,7 +122,7 @@ class StreamEngine(MemoryEngine):
         plan: Plan,
         slots: Mapping[Slot, AnyVector],
     ) -> Result:
-        """What the rows of a plan's table come to in the work of a plan."""
+        """The result of a plan's work over the rows of its table."""
         table = plan.table
         assert isinstance(table, Table)
         if table.unit is None:

@@ -55,8 +55,6 @@ from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import AnyVector
 
-"""A table that a SELECT within FROM makes of the rows of others."""
-
 Read = Callable[[Table, frozenset[str]], Loaded]
 """Reads columns of a stored table."""
 

@@ -121,7 +121,7 @@ def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: i
 
 
 def _reach(mechanisms: Sequence[Mechanism]) -> int | None:
-    """How many ranks to either side mechanisms look at; None where one may look at all."""
+    """Number of ranks to either side that mechanisms look at; None if one may look at all."""
     reaches = [reach for each in mechanisms if (reach := rank_reach(each)) is not None]
     return max(reaches) if len(reaches) == len(mechanisms) else None
 

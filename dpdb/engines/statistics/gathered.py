@@ -1,4 +1,4 @@
-"""What is found in the parts of a table, put together from time to time."""
+"""Finds in the batches of a table, put together from time to time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpdb.vectors.vector import Array
 T = TypeVar("T")
 
 FEW = 8
-"""How many parts may wait, however few were put together before."""
+"""Number of parts that may wait, however few were put together before."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Gathered(Generic[T]):
     _settled: list[T] = field(default_factory=list, repr=False)
     _waiting: list[T] = field(default_factory=list, repr=False)
     _number: int = 0
-    """How many parts were put together."""
+    """Number of parts that were put together."""
 
     def __bool__(self) -> bool:
         """Whether a part was added."""
@@ -60,7 +60,7 @@ class Gathered(Generic[T]):
 
 
 class Accumulator(ABC):
-    """One statistic of all parts, which have no privacy unit in common."""
+    """A statistic of all parts, which have no privacy unit in common."""
 
     @abstractmethod
     def add(self, part: Statistics) -> None:
@@ -86,7 +86,7 @@ class CellValues:
     cells: Array
     values: Array
     counts: Array
-    """How often each pair is there."""
+    """Number of times that each pair is there."""
 
     @classmethod
     def of(cls, cells: Array, values: Array, counts: Array | None = None) -> CellValues:
@@ -143,7 +143,7 @@ class CellPairs:
         return cls(cells.compress(new), values.compress(new))
 
     def per_cell(self, cells: int) -> Array:
-        """How many pairs each cell has."""
+        """Number of pairs of each cell."""
         if self.cells is None:
             return np.array([len(self.values)])
         return np.bincount(self.cells, minlength=cells)
@@ -189,7 +189,7 @@ class DifferentTexts:
         self._keys.add(other._keys.all())
 
     def per_cell(self) -> Array:
-        """How many different texts each cell has."""
+        """Number of different texts of each cell."""
         keys = self._keys.all()
         first = np.searchsorted(keys, self._begins(np.arange(self.number)))
         return np.diff(first, append=len(keys))
@@ -199,7 +199,7 @@ class DifferentTexts:
         return np.uint64((self.number - 1).bit_length())
 
     def _begins(self, cells: Array) -> Array:
-        """What the keys of cells begin with."""
+        """The first bits of the keys of cells."""
         return np.asarray(cells.astype(np.uint64) << (np.uint64(_BITS) - self._cell_bits))
 
 

@@ -1,4 +1,4 @@
-"""Which group every row is in, and values by group."""
+"""The group of every row, and values by group."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class _Interval:
 
     starts: Array
     below: Array
-    """How many values are less than the start."""
+    """Number of values below the start."""
     counts: Array
-    """For each cell those in each bucket."""
+    """counts[cell, bucket]: the values of that cell in the bucket."""
 
     def add(self, cells: Array | None, values: Array, width: int) -> None:
         """Count the values in buckets of `width` points; without `cells` there is one cell."""
@@ -71,9 +71,9 @@ class RefinedWindows(Accumulator):
     _widths: list[int] = field(init=False, repr=False)
     """The points of the buckets of this pass and of those to come; none for the last one."""
     _numbers: Array | None = field(default=None, repr=False)
-    """How many values each cell has, once a pass is over."""
+    """Number of values of each cell, once a pass is over."""
     _counted: Array = field(init=False, repr=False)
-    """How many of them there are so far."""
+    """Number of values of each cell so far."""
     _first: _Interval = field(init=False, repr=False)
     _last: _Interval = field(init=False, repr=False)
     _kept: Gathered[CellValues] = field(
@@ -229,7 +229,7 @@ class RungCounts(Accumulator):
         return reached
 
     def _between(self, ordered: Array) -> Array:
-        """How many of sorted values stand at each rung: there are far more values than rungs."""
+        """Number of sorted values at each rung: there are far more values than rungs."""
         rungs, number = self._rungs, len(ordered)
         if self._falls:
             reached = number - np.searchsorted(ordered, rungs, side="left")

@@ -34,7 +34,7 @@ class CellRows:
     rows: int
     """The number of all rows."""
     counted: Bools | None
-    """Which of them count; None where all do."""
+    """Mask of the rows that count; None if all do."""
     groups: Array | None
     """The cell of each row, or one past the last; None where there is one cell of all rows."""
     cells: int

@@ -59,7 +59,7 @@ class Statistics:
         self._sums: dict[tuple[Expr, Expr | None, Grid, int, int], tuple[Array, Array]] = {}
 
     def statistic(self, statistic: Statistic) -> Array | list[Array]:
-        """One number for each cell, and in a vector for each part; or an array for each cell."""
+        """A number for each cell, and in a vector for each part; or an array for each cell."""
         match statistic:
             case Count():
                 return self._count(statistic)

@@ -1,4 +1,4 @@
-"""Which rows of a table count, where a column names their units and at most so many of each do.
+"""The rows of a table that count, if a column names their units and caps apply to each unit.
 
 One bounded pass reads the column of the unit, those of the filter and all that rows are hashed by.
 Of each row are kept the word of its unit (8 bytes, 16 for a text), its hash (8), its number (4) and

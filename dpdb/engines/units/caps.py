@@ -34,7 +34,7 @@ _HALF = np.uint64(32)
 
 
 def within_cap(units: Array, limit: int | Array, hashes: Callable[[Array], Array]) -> Bools:
-    """Which rows are among the `limit` of their unit that have the least hashes.
+    """Mask of rows that are among the `limit` of their unit with the least hashes.
 
     `units` has a number for the unit of each row; `limit` is one for each unit, or for all of them.
     Hashes are asked for the rows of units that have too many.
@@ -53,7 +53,7 @@ def within_cap(units: Array, limit: int | Array, hashes: Callable[[Array], Array
 
 
 def hash_order(units: Array, hashes: Array) -> Array:
-    """How to sort rows by the number of their unit, by their hash, and then as they stand.
+    """The order of rows by the number of their unit, by their hash, and then as they stand.
 
     Nearly all rows are told apart by half of a hash and the unit, which are one number of 64 bits:
     sorting by that takes a tenth of the time.
@@ -113,7 +113,7 @@ class Units:
         return kept
 
     def order(self, rows: Array) -> Array:
-        """How to sort rows: by their unit's number, and by their hash."""
+        """The order of rows by their unit's number, and by their hash."""
         return hash_order(self.owners.numbers[rows], self.hashes(rows))
 
     def hashes(self, rows: Array) -> Words:

@@ -63,7 +63,7 @@ def mixed(words: Words) -> Words:
 
 @dataclass(frozen=True, repr=False)
 class Place:
-    """What makes terms of the words in one column."""
+    """Numbers that make terms of the words in one column."""
 
     factor: np.uint64
     added: np.uint64
@@ -79,7 +79,7 @@ class Place:
 
 @dataclass(frozen=True, repr=False)
 class HashKey:
-    """What all factors are derived from."""
+    """The secret from which all factors are derived."""
 
     secret: bytes
 
@@ -121,7 +121,7 @@ class HashedColumn:
 
     column: Held
     step: Fraction
-    """What numbers are counted in where they are declared values."""
+    """The unit in which declared numbers are counted."""
     key: HashKey
     place: Place
 

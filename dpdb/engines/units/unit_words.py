@@ -31,7 +31,7 @@ UnitWords = tuple[Array, ...]
 
 
 def names_unit(column: Numbers | Codes) -> Bools:
-    """Which rows name a unit."""
+    """Mask of rows that name a unit."""
     if isinstance(column, Codes):
         return ~column.null
     return named_numbers(column)[1]

@@ -47,7 +47,7 @@ class FormattedCells:
         )
 
     def rewritten(self, raw: bytes) -> bytes:
-        """One cell, without quotes, as the grammar reads it."""
+        """A cell, without quotes, as the grammar reads it."""
         quote = self.punctuation.quote
         if self.column.kind is Kind.TEXT:  # bytes of other encodings stay as they are
             held = grammar.content(raw, quote)
