@@ -25,6 +25,7 @@ from dpdb.policy.catalog import (
     Value,
     usual_rows_held,
 )
+from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
 
 TermTexts = Mapping[str, Any]
@@ -123,7 +124,12 @@ def _described_table(table: Table) -> TermTexts:
     return {
         "unit": table.unit,
         "rows_per_unit": table.rows_per_unit,
-        "csv": {**asdict(table.csv), "multiline": None if table.csv.multiline else False},
+        "csv": {
+            **asdict(table.csv),
+            "multiline": None if table.csv.multiline else False,
+            "comment": table.csv.comment or None,
+            "skip": table.csv.skip or None,
+        },
         "columns": {column.name: _described_column(column) for column in table.columns},
         "chain": _reference(table.chain),
         "public": table.public or None,
@@ -143,7 +149,8 @@ def _held(table: Table) -> int | None:
 
 
 def _csv_format(told: TermTexts) -> CsvFormat:
-    return CsvFormat(**{**told, "multiline": told.get("multiline") is not False})
+    known = {key: value for key, value in told.items() if value is not None}
+    return CsvFormat(**{**known, "multiline": told.get("multiline") is not False})
 
 
 def _described_column(column: Column) -> TermTexts:
@@ -159,7 +166,19 @@ def _described_column(column: Column) -> TermTexts:
         "references": _reference(column.references),
         "values_from": _reference(column.values_from),
         "length": None if column.length == LONGEST_TEXT else column.length,
+        "cells": None if column.cells == PLAIN else _described_cells(column.cells),
     }
+
+
+def _described_cells(form: CellFormat) -> TermTexts:
+    return {**asdict(form), "formats": list(form.formats), "null": list(form.null)}
+
+
+def _cells(told: TermTexts | None) -> CellFormat:
+    if told is None:
+        return PLAIN
+    texts = {"formats": tuple(told["formats"]), "null": tuple(told["null"])}
+    return CellFormat(**{**told, **texts})
 
 
 def _column(name: str, told: TermTexts) -> Column:
@@ -177,6 +196,7 @@ def _column(name: str, told: TermTexts) -> Column:
         _reference_in(told.get("references")),
         _reference_in(told.get("values_from")),
         told.get("length") or LONGEST_TEXT,
+        _cells(told.get("cells")),
     )
 
 

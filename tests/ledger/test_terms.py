@@ -41,9 +41,9 @@ def test_ledgers_from_before_there_were_several_tables() -> None:
     for table in terms["tables"].values():
         for key in LATER:
             del table[key]
-        del table["csv"]["multiline"]
+        del table["csv"]["multiline"], table["csv"]["comment"], table["csv"]["skip"]
         for column in table["columns"].values():
-            del column["references"], column["values_from"], column["length"]
+            del column["references"], column["values_from"], column["length"], column["cells"]
     check_session(terms, PRIVATE)
     assert tables_in(terms) == tuple(replace(t, path=Path()) for t in PRIVATE.tables)
 
@@ -57,4 +57,17 @@ def test_limits_on_work_are_terms_where_they_are_declared(tmp_path: Path) -> Non
     policy = read_policy(tmp_path / "shop.toml")
     assert [*map(held, tables_in(written(policy)))] == [*map(held, policy.tables)]
     with pytest.raises(LedgerError, match="rows_held_per_unit is not declared there, 50 here"):
+        check_session(written(before), policy)
+
+
+def test_how_cells_are_written_is_a_term(tmp_path: Path) -> None:
+    """Another format makes other rows of the same file."""
+    (tmp_path / "shop.toml").write_text(SHOP, encoding="utf-8")
+    before = read_policy(tmp_path / "shop.toml")
+    text = SHOP.replace('region = { type = "text" }', 'region = { type = "text", null = ["NA"] }')
+    (tmp_path / "shop.toml").write_text(text, encoding="utf-8")
+    policy = read_policy(tmp_path / "shop.toml")
+    assert [*map(held, tables_in(written(policy)))] == [*map(held, policy.tables)]
+    check_session(written(policy), policy)
+    with pytest.raises(LedgerError, match="cells is not declared there"):
         check_session(written(before), policy)

@@ -25,9 +25,9 @@ from dpdb.engines.sources.protocol import (
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_header import Header
-from dpdb.policy.csv.csv_stream import CsvStream, open_csv
+from dpdb.policy.csv.csv_stream import CsvStream
 from dpdb.policy.schemas.stored_types import column_positions
-from dpdb.policy.schemas.table_files import header_of
+from dpdb.policy.schemas.table_files import header_of, open_table
 from dpdb.records import dataclass
 
 
@@ -70,7 +70,7 @@ class CsvSource(Source):
         seen = []
         for path in self.table.files:
             header = header_of(self.table, path)
-            with open_csv(path, header.encoding, header.mark, self.table.named(path)) as stream:
+            with open_table(self.table, header, path) as stream:
                 seen.append(keyed(key))
                 stream.hash = seen[-1]
                 while stream.read(PIECE):
@@ -95,7 +95,7 @@ class CsvSource(Source):
             header = header_of(self.table, path)
             positions = column_positions(self.table, header.names)
             read = {name: at for name, at in positions.items() if name in names}
-            with open_csv(path, header.encoding, header.mark, self.table.named(path)) as stream:
+            with open_table(self.table, header, path) as stream:
                 if marks(os.fstat(stream.file.fileno())) != marks(path.stat()):
                     raise has_changed(self.table)
                 if witness is not None:

@@ -12,10 +12,9 @@ from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.policy.csv.csv_header import Header
-from dpdb.policy.csv.csv_stream import open_csv
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, exact_number
 from dpdb.policy.schemas.stored_types import column_positions
-from dpdb.policy.schemas.table_files import header_of
+from dpdb.policy.schemas.table_files import header_of, open_table
 from dpdb.policy.storage import Storage
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
@@ -25,7 +24,7 @@ def record_blocks(table: Table) -> Iterator[tuple[Header, Iterator[Block]]]:
     """The header of each of a table's CSV files, and the records after it."""
     for path in table.files:
         header = header_of(table, path)
-        with open_csv(path, header.encoding, header.mark, table.named(path)) as stream:
+        with open_table(table, header, path) as stream:
             stream.read(header.length)
             yield header, blocks(stream, len(header.names), header.punctuation)
 

@@ -153,7 +153,7 @@ def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list
     if form.encoding is None and encoding == UTF8 and not _is_utf8(path):
         encoding = FALLBACK
         notes.append(f"{path}: not all is UTF-8, so the file is taken for {FALLBACK}")
-    with open_csv(path, encoding, mark) as stream:
+    with open_csv(path, encoding, mark, lines=form.lines) as stream:
         start = stream.read(_FIRST_BYTES).decode("latin-1")
     separator, _, guesses = separator_of(path, as_if_header, start)
     notes.extend(f"{path}: {guess}" for guess in guesses)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dpdb.errors import InvalidOption
+from dpdb.policy.csv.lines import BLANK, LineFormat
 from dpdb.policy.csv.packing import unpacked_name
 from dpdb.records import dataclass
 
@@ -16,6 +17,8 @@ COMMA = ","
 SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """The separators that a header can tell, the likeliest first."""
 _TAB = "\t"
+MOST_SKIPPED = 10_000
+"""The most lines before a header."""
 _SEPARATOR_BY_SUFFIX = {".tsv": _TAB, ".tab": _TAB}
 
 
@@ -50,6 +53,13 @@ class CsvFormat:
     decimal: str = "."
     header: bool = True
     multiline: bool = True
+    comment: str = ""
+    skip: int = 0
+
+    @property
+    def lines(self) -> LineFormat:
+        """The lines that are no rows, and whether blanks separate cells."""
+        return LineFormat(self.skip, self.comment, self.separator == BLANK)
 
     def __post_init__(self) -> None:
         if self.quote and self.quote in (self.separator, self.decimal):
@@ -104,6 +114,20 @@ def valid_multiline(value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidOption("multiline is true or false")
     return value
+
+
+def valid_comment(text: object) -> str:
+    """`text` if lines of a comment can begin with it; raises InvalidOption."""
+    if not _is_mark(text) or text == '"':
+        raise InvalidOption("comment is one ASCII character, neither a quote nor a line end")
+    return str(text)
+
+
+def valid_skip(number: object) -> int:
+    """`number` if so many lines can come before the header; raises InvalidOption."""
+    if type(number) is not int or not 0 <= number <= MOST_SKIPPED:
+        raise InvalidOption(f"skip is a number of lines from 0 to {MOST_SKIPPED:,}")
+    return number
 
 
 def _is_mark(text: object) -> bool:

@@ -141,7 +141,7 @@ def read_header(path: Path, form: CsvFormat | None = None, named: str = "") -> H
     """The header of a file, `named` in messages, that has one and is written as declared."""
     form, named = form or CsvFormat(), named or str(path)
     encoding, mark = encoding_of(path, form, named)
-    with open_csv(path, encoding, mark, named) as stream:
+    with open_csv(path, encoding, mark, named, form.lines) as stream:
         # In Latin-1 every byte is one character, so the lengths of texts count bytes.
         start = stream.read(_HEADER_LIMIT + 1).decode("latin-1")
     separator, skipped, guesses = separator_of(path, form, start)

@@ -19,6 +19,7 @@ from dpdb.policy.csv.csv_format import (
     Transcoder,
     transcoder,
 )
+from dpdb.policy.csv.lines import EVERY_LINE, LineFilter, LineFormat
 from dpdb.policy.csv.packing import packing_of, unpacked
 from dpdb.records import dataclass
 
@@ -49,6 +50,7 @@ class CsvStream:
     """As it is on the disk."""
     _unpacked: Callable[[int], bytes]
     _transcoder: Transcoder | None
+    _lines: LineFilter | None = None
     _ahead: bytes = field(default=b"", repr=False)
     _ended: bool = False
     hash: Hash | None = None
@@ -67,14 +69,18 @@ class CsvStream:
         return text
 
     def _read(self, size: int) -> bytes:
-        if self._transcoder is None:
+        if self._transcoder is None and self._lines is None:
             return self.unpack(size)
         parts = [self._ahead]
         length = len(self._ahead)
         while length < size and not self._ended:
             data = self.unpack(size - length)
             self._ended = not data
-            parts.append(self._transcoder.feed(data, final=self._ended))
+            if self._transcoder is not None:
+                data = self._transcoder.feed(data, final=self._ended)
+            if self._lines is not None:
+                data = self._lines.feed(data, final=self._ended)
+            parts.append(data)
             length += len(parts[-1])
         text = b"".join(parts)
         self._ahead = text[size:]
@@ -90,16 +96,23 @@ class CsvStream:
 
 @contextmanager
 def open_csv(
-    path: Path, encoding: str = UTF8, mark: int = 0, named: str = ""
+    path: Path,
+    encoding: str = UTF8,
+    mark: int = 0,
+    named: str = "",
+    lines: LineFormat = EVERY_LINE,
 ) -> Iterator[CsvStream]:
     """The file, `named` in messages, from after its byte-order mark of `mark` bytes.
+
+    Of its text are left out the lines that are no rows.
 
     Where it cannot be opened, read or unpacked, DataFileError is raised.
     """
     with _open(path, named or str(path)) as file:
         packing, named = packing_of(path), named or str(path)
         read = file.read if packing is None else unpacked(file, packing, named)
-        stream = CsvStream(named, file, read, transcoder(encoding))
+        kept = None if lines == EVERY_LINE else lines.filter()
+        stream = CsvStream(named, file, read, transcoder(encoding), kept)
         stream.unpack(mark)
         yield stream
 

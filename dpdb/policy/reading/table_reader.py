@@ -10,12 +10,14 @@ from typing import Any
 from dpdb.policy.catalog import MOST_ROWS_HELD, Column, Kind, Reference, Table, usual_rows_held
 from dpdb.policy.csv.csv_format import (
     CsvFormat,
+    valid_comment,
     valid_decimal,
     valid_encoding,
     valid_header,
     valid_multiline,
     valid_quote,
     valid_separator,
+    valid_skip,
 )
 from dpdb.policy.reading.column_reader import ColumnReader, ReferenceReader, null_texts
 from dpdb.policy.reading.policy_text import PolicyText
@@ -29,6 +31,8 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
     "decimal": valid_decimal,
     "header": valid_header,
     "multiline": valid_multiline,
+    "comment": valid_comment,
+    "skip": valid_skip,
 }
 """The keys of a table that say how its file is written."""
 

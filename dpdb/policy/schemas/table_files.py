@@ -7,6 +7,7 @@ All of it is public. A storage has a `Schema` here, and a source of its rows in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
@@ -15,7 +16,7 @@ from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv.csv_header import Header, read_header
-from dpdb.policy.csv.csv_stream import encoding_of
+from dpdb.policy.csv.csv_stream import CsvStream, encoding_of, open_csv
 from dpdb.policy.csv.packing import unpacked_name
 from dpdb.policy.schemas.columnar_files import (
     duckdb_columns,
@@ -233,6 +234,12 @@ def header_of(table: Table, path: Path | None = None) -> Header:
     separator = table.csv.separator or separator_by_name(path) or COMMA
     names = tuple(column.name for column in table.columns)
     return Header(names, encoding, mark, 0, table.csv.punctuation(separator))
+
+
+def open_table(table: Table, header: Header, path: Path) -> AbstractContextManager[CsvStream]:
+    """One of a table's CSV files, to be read from its first byte after the marks."""
+    named = table.named(path)
+    return open_csv(path, header.encoding, header.mark, named, table.csv.lines)
 
 
 def remarks(table: Table) -> list[str]:
