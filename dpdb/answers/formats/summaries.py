@@ -78,37 +78,71 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
     mechanisms = [plan.releases[index].mechanism for index in used]
     if any(isinstance(mechanism, Walk) for mechanism in mechanisms):
         return "one-sided: some rows may lie beyond it"
-    slot = output.expression
-    if not (isinstance(slot, Slot) and slot.role == "aggregate"):
+    estimate = _estimate(plan, output)
+    if estimate is None:
         return "± follows from those of its parts"
-    estimate = plan.estimates[slot.index]
-    promised = promised_error(plan, output)
-    if promised is not None:
-        whole = estimate.aggregate.kind is Kind.INTEGER
-        return f"± {math.floor(promised):,}" if whole else f"± {_figure(promised, estimate)}"
-    if estimate.aggregate.function in (Function.AVG, *_VARIANCES):
-        return _of_many_rows(plan, estimate)
-    margins = [each.margin for each in own_reports(plan) if each.column == output.label]
-    if len(margins) == 1 and margins[0] is not None:
-        return f"± {_figure(margins[0], estimate)}"
-    chosen = any(plan.releases[index].noise is None for index in used)
-    return _DEPENDS if chosen else _UNKNOWN
-
-
-def _of_many_rows(plan: Plan, estimate: Estimate) -> str:
-    """The ± of a mean, variance or deviation, for numbers of rows of which one has it."""
-    moments = estimate.moments
-    if moments.count is None or moments.total is None or moments.grid is None:
+    if margin := _known_margin(plan, output, estimate):
+        return f"± {margin}"
+    if estimate.aggregate.function not in (Function.AVG, *_VARIANCES):
+        chosen = any(plan.releases[index].noise is None for index in used)
+        return _DEPENDS if chosen else _UNKNOWN
+    sizes = _margins_by_rows(plan, estimate)
+    if not sizes:
         return _UNKNOWN
     evenly = ", spread evenly" if estimate.aggregate.function in DEVIATIONS else ""
-    if not moments.count.weights:  # the number of rows is public
-        known = _error(plan, estimate, float(moments.count.constant))
-        return f"± at most about {_figure(known, estimate)}"
-    numbers = tuple(rows // 10 for rows in ROWS) if plan.keys else ROWS
-    many, few = (_figure(_error(plan, estimate, rows), estimate) for rows in numbers)
-    where = "are in a group" if plan.keys else "match"
     most = "about" if evenly else "at most about"
-    return f"± {most} {many} if {numbers[0]:,} rows {where}{evenly}; {few} if {numbers[1]:,}"
+    [(rows, many), *fewer] = sizes
+    where = "are in a group" if plan.keys else "match"
+    known = f" if {rows:,} rows {where}{evenly}; {fewer[0][1]} if {fewer[0][0]:,}" if fewer else ""
+    return f"± {most} {many}{known}"
+
+
+def brief_accuracy(plan: Plan, output: Output) -> str | None:
+    """The ± of a column in a few words, such as `± 3,000 of 10,000 rows`; None if not known."""
+    estimate = _estimate(plan, output)
+    if estimate is None:
+        return None
+    if margin := _known_margin(plan, output, estimate):
+        return f"± {margin}"
+    if estimate.aggregate.function not in (Function.AVG, *_VARIANCES):
+        return None
+    sizes = _margins_by_rows(plan, estimate)
+    return next((f"± {margin} of {rows:,} rows" for rows, margin in sizes), None)
+
+
+def _estimate(plan: Plan, output: Output) -> Estimate | None:
+    """The estimate of a column that is a noisy aggregate, rather than an expression of some."""
+    slot = output.expression
+    if plan.derived is not None or not plan.has_noise(output):
+        return None
+    if not (isinstance(slot, Slot) and slot.role == "aggregate"):
+        return None
+    return plan.estimates[slot.index]
+
+
+def _known_margin(plan: Plan, output: Output, estimate: Estimate) -> str | None:
+    """The ± of a COUNT or SUM, or of another column of one noisy value."""
+    promised = promised_error(plan, output)
+    if promised is not None:
+        if estimate.aggregate.kind is Kind.INTEGER:
+            return f"{math.floor(promised):,}"
+        return f"{promised:,.0f}" if promised >= 100 else f"{promised:.4g}"
+    margins = [each.margin for each in own_reports(plan) if each.column == output.label]
+    if len(margins) == 1 and margins[0] is not None:
+        return _figure(margins[0], estimate)
+    return None
+
+
+def _margins_by_rows(plan: Plan, estimate: Estimate) -> list[tuple[int, str]]:
+    """Numbers of rows, and the ± of a mean, variance or deviation of so many."""
+    moments = estimate.moments
+    if moments.count is None or moments.total is None or moments.grid is None:
+        return []
+    if not moments.count.weights:  # the number of rows is public
+        numbers: tuple[int, ...] = (int(moments.count.constant),)
+    else:
+        numbers = tuple(rows // 10 for rows in ROWS) if plan.keys else ROWS
+    return [(rows, _figure(_error(plan, estimate, rows), estimate)) for rows in numbers]
 
 
 def _error(plan: Plan, estimate: Estimate, rows: float) -> float:

@@ -51,6 +51,7 @@ class Preload(Thread):
         # The statement that needs a module tells that it cannot be imported.
         with suppress(ImportError, MemoryError, OSError):
             import_module("dpdb.session.session")
+            import_module("dpdb.answers.intervals.noise_tails")  # by which a price has its ±
             self._can_plan.set()
             for name in (
                 "dpdb.engines.memory",

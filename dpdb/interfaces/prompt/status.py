@@ -10,6 +10,7 @@ from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import TRIAL
+from dpdb.answers.formats.summaries import brief_accuracy
 from dpdb.answers.notes.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, printable
 from dpdb.interfaces.console.terminal import cut
@@ -135,11 +136,11 @@ def price_text(quote: Answer) -> str:
 
 
 def _errors(quote: Answer) -> str:
-    known = [report for report in quote.releases if report.margin is not None]
+    """The ± of the first columns, each once; without a plan or releases nothing is known."""
+    if quote.plan is None or not quote.releases:
+        return ""
+    told = [(output.label, brief_accuracy(quote.plan, output)) for output in quote.plan.outputs]
+    known = [(printable(label), error) for label, error in told if error is not None]
     if len(known) == 1:
-        return f", ± {_figure(known[0].margin)}"
-    return "".join(f", {d.aggregate} ± {_figure(d.margin)}" for d in known[:3])
-
-
-def _figure(value: float | None) -> str:
-    return f"{value:.3g}" if value and not 1 <= value < 10**6 else f"{value:.0f}"
+        return f", {known[0][1]}"
+    return "".join(f", {label} {error}" for label, error in known[:3])

@@ -141,7 +141,7 @@ def test_completion_menu_and_toolbar_in_colour(terminal: Terminal) -> None:
     terminal.wait("31643")
     assert "declared for zip" in terminal.text
     terminal.send("43")
-    terminal.wait("costs ε 0.1, ± 1947")
+    terminal.wait("costs ε 0.1, ± 1,947")
     assert re.search(r"ε \S+ of 1 █+.* of 10 queries left", terminal.toolbar)
     terminal.send("\x15SELECT SUM(name) FROM people")
     terminal.send("\x15SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) " + COUNT[7:])
