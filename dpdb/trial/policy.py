@@ -61,7 +61,7 @@ def trial_files(policy: Policy) -> Iterator[tuple[str, bytes]]:
         if form.header:
             writer.writerow(cells)
         writer.writerows(zip(*cells.values(), strict=True))
-        yield name, text.getvalue().encode(form.encoding or UTF8)
+        yield name, text.getvalue().encode(form.encoding or UTF8, "replace")
 
 
 _CSV = (".csv", ".tsv", ".txt")

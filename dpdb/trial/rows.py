@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -170,11 +171,10 @@ class TrialRows:
         return _domain(column)
 
 
-def words(table: str, column: str, purpose: str, number: int) -> list[int]:
+def words(table: str, column: str, purpose: str, number: int) -> tuple[int, ...]:
     """Words of 64 bits for the rows of a column, read in little-endian order."""
     named = "\0".join((SEED, table, column, purpose)).encode()
-    stream = hashlib.shake_128(named).digest(8 * number)
-    return [int.from_bytes(stream[at : at + 8], "little") for at in range(0, len(stream), 8)]
+    return struct.unpack(f"<{number}Q", hashlib.shake_128(named).digest(8 * number))
 
 
 def below(word: int, most: int) -> int:
