@@ -501,3 +501,5 @@ PIVOT people ON zip IN (31643, 80127) USING SUM(income), COUNT(*) AS n GROUP BY 
 PIVOT visits ON member USING AVG(points) GROUP BY plan ORDER BY 2 LIMIT 1;
 PIVOT (SELECT plan, born < DATE '1990-01-01' AS old, points FROM visits) AS t ON old IN (TRUE, FALSE) USING SUM(points) GROUP BY plan;
 SELECT (SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS t) / (SELECT COUNT(*) FROM people WHERE age > 40) AS part;
+SELECT COUNT(*), COUNT(DISTINCT p) FROM people, UNNEST(SPLIT(name, ' ')[1:2]) AS p;
+SELECT k, AVG(age * k) FROM people AS t CROSS JOIN UNNEST([1, 2]) AS u(k) WHERE t.age > 30 GROUP BY k;

@@ -1074,3 +1074,16 @@ SELECT MAX(DATEADD(day, points, arrived)) FROM visits;
 SELECT COUNT(*) FROM visits WHERE arrived > NOW() - INTERVAL 1 DAY;
 -- Unsupported it does not know the time
 SELECT COUNT(*) FROM visits WHERE arrived > CURRENT_TIMESTAMP;
+--- UNNEST
+-- Unsupported [1:5]) AS p has a row
+SELECT COUNT(*) FROM people, UNNEST(SPLIT(name, ' ')) AS p;
+-- Unsupported 1 to 50 parts
+SELECT COUNT(*) FROM people, UNNEST(SPLIT(name, ' ')[1:51]) AS p;
+-- Unsupported UNNEST takes [a, b, …]
+SELECT COUNT(*) FROM people, UNNEST(SPLIT(name, ' ')[3:2]) AS p;
+-- Unsupported UNNEST takes one list
+SELECT COUNT(*) FROM people, UNNEST([1, 2]);
+-- Unsupported not joined on a condition
+SELECT COUNT(*) FROM people JOIN UNNEST([1, 2]) AS p ON TRUE;
+-- TooLarge more than 50 tables
+SELECT COUNT(*) FROM people, UNNEST([1, 2, 3, 4, 5, 6, 7, 8]) AS a, UNNEST([1, 2, 3, 4, 5, 6, 7]) AS b;

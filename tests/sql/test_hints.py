@@ -20,6 +20,7 @@ delta = 0.1
 path = "t.csv"
 unit = "u"
 rows_per_unit = 3
+rows_held_per_unit = 3
 [tables.t.columns]
 u = { type = "integer" }
 x = { type = "number", bounds = [1, 100] }
@@ -56,7 +57,10 @@ def pieces(hint: str) -> Iterator[str]:
         code = re.split(r"; |: | lists them", hint[found.start() :])[0]
         if " FROM " in code or code.startswith("PIVOT"):
             yield code
+    end = 0
     for found in re.finditer(r"\b[A-Z_0-9]{2,}\(", hint):
+        if found.start() < end:
+            continue  # It is an argument of the call before.
         depth, end = 1, found.end()
         while depth and end < len(hint):
             depth += {"(": 1, ")": -1}.get(hint[end], 0)
@@ -78,6 +82,7 @@ def is_answered(code: str, sessions: list[Session]) -> bool:
                 f'SELECT {code} FROM "{table}"',
                 f'SELECT COUNT(*) FROM "{table}" WHERE ({code}) IS NOT NULL',
                 f'SELECT COUNT(*) FROM "{table}" GROUP BY {code}',
+                f'SELECT COUNT(*) FROM "{table}", {code} AS p',
             )
         ]
     return any(_explained(text, each) for text in asked for each in sessions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from sqlglot import exp
 
@@ -25,6 +26,7 @@ from dpdb.sql.from_clause.joins import (
     with_using,
 )
 from dpdb.sql.from_clause.public_tables import check_matched
+from dpdb.sql.from_clause.row_unions import unnested
 from dpdb.sql.from_clause.row_windows import (
     ROW_BY_ROW,
     WINDOWED,
@@ -113,8 +115,9 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
         raise Unsupported("a query reads FROM a table", place=place(tree, binder.text))
     view, names = _source(source.this, tree, binder)
     further = tree.args.get("joins") or ()
-    if not further:
-        return Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
+    if all(isinstance(each.this, exp.Unnest) for each in further):
+        alone = Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
+        return reduce(lambda inner, each: unnested(inner, each, binder), further, alone)
     items = [FromItem(source.this, view, names)]
     items += [FromItem(j.this, *_source(j.this, tree, binder), j) for j in further]
     if any(item.view.derived is not None for item in items):
@@ -153,7 +156,7 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()
         case _:
-            listed = "WHERE x IN ('a', 'b') GROUP BY x has a row for each value of a list"
+            listed = "UNNEST stands alone beside a table: FROM t, UNNEST([1, 2]) AS p"
             raise Unsupported(
                 "only tables and SELECTs can be in FROM",
                 hint=listed if isinstance(node, exp.Unnest) else "SELECT COUNT(*) FROM t",

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
-
 from sqlglot import exp
 
-from dpdb.errors import TooLarge, TypeMismatch, Unsupported
-from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, size, slots
+from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.plan.expressions.expressions import Cast, Expr, Literal, Slot, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, UnionAll
 from dpdb.plan.logical.query import Output, Query
-from dpdb.plan.logical.row_tables import RowUnion, UnionPart, row_union, stored_tables
-from dpdb.plan.relations.relations import Joined, is_full
-from dpdb.plan.unit_work import check_rows
 from dpdb.policy.catalog import Kind
 from dpdb.sql.from_clause import sources
-from dpdb.sql.scalars import types
+from dpdb.sql.from_clause.row_unions import rows_of_all
 from dpdb.sql.scopes.scopes import NoisyRowExpressions
 from dpdb.sql.scopes.select_binder import SelectBinder
 from dpdb.sql.scopes.views import Scope, View, derived_view
 from dpdb.sql.syntax.trees import node_name, only, place
-
-MAX_TABLES = 50
-"""The most tables of the policy that one UNION ALL reads."""
-
-
-def rows_of_all(tree: exp.Union, sides: Sequence[View], binder: SelectBinder) -> View:
-    """The view of the rows of two sides, one after the other."""
-    _check_clauses(tree, binder)
-    where = place(tree, binder.text)
-    if len({len(side.columns) for side in sides}) > 1:
-        raise TypeMismatch("the SELECTs of a UNION have the same number of columns", place=where)
-    parts = [part for side in sides for part in _parts(side, tree, binder)]
-    _check_units(parts, tree, binder)
-    fitted = [
-        types.unify([part.columns[at] for part in parts], where)
-        for at in range(len(sides[0].columns))
-    ]
-    converted = [
-        UnionPart(part.source, part.where, tuple(expressions[number] for expressions, _ in fitted))
-        for number, part in enumerate(parts)
-    ]
-    labels = [name for name, _ in sides[0].columns]
-    table = row_union(labels, [kind for _, kind in fitted], converted, binder.policy)
-    return View(table, tuple(zip(labels, table.references, strict=True)))
 
 
 def _check_clauses(tree: exp.Union, binder: SelectBinder) -> None:
@@ -66,58 +36,6 @@ def _check_clauses(tree: exp.Union, binder: SelectBinder) -> None:
         raise Unsupported(
             "the rows of a table have no order",
             hint="leave ORDER BY to the outer SELECT",
-            place=where,
-        )
-
-
-def _parts(side: View, tree: exp.Union, binder: SelectBinder) -> Iterator[UnionPart]:
-    """The parts of a side: several if the side is itself a UNION ALL."""
-    where, table = place(tree, binder.text), side.table
-    columns = tuple(expression for _, expression in side.columns)
-    if side.subqueries:
-        raise Unsupported(
-            "a scalar subquery is not compared with the rows of a UNION ALL",
-            hint="write it into the outer SELECT",
-            place=where,
-        )
-    if isinstance(table, Joined) and is_full(table.relation):
-        raise Unsupported(
-            "the rows of a FULL JOIN are not in a UNION ALL",
-            hint="LEFT JOIN keeps the rows of the first table",
-            place=where,
-        )
-    check_rows(table, where)
-    if isinstance(table, RowUnion) and side.where is None and columns == table.references:
-        yield from table.parts
-    else:
-        binder.effort.spend(sum(map(size, columns)), tree, binder.text)
-        yield UnionPart(table, side.where, columns)
-
-
-def _check_units(parts: Sequence[UnionPart], tree: exp.Union, binder: SelectBinder) -> None:
-    """Refuse public rows, and rows of tables with different units."""
-    where, unit = place(tree, binder.text), binder.policy.unit
-    public = next((part.source for part in parts if part.source.public), None)
-    if public is not None:
-        raise Unsupported(
-            f"UNION ALL of public rows is not supported: they are of no {unit}",
-            hint="ask the public table in a SELECT of its own",
-            place=where,
-        )
-    read = islice((table for part in parts for table in stored_tables(part.source)), MAX_TABLES + 1)
-    tables = list(read)
-    if len(tables) > MAX_TABLES:
-        raise TooLarge(
-            f"more than {MAX_TABLES} tables in a UNION ALL, each counted as often as it is used",
-            place=where,
-        )
-    private = {table.name: table for table in tables if not table.public}
-    alone = next((name for name, table in private.items() if table.unit is None), None)
-    if alone is not None and len(private) > 1:
-        raise Unsupported(
-            f"{' and '.join(private)} are not in one UNION ALL: "
-            f"each row of {alone} is a unit of its own",
-            hint='name the column that says whom a row is about: unit = "…"',
             place=where,
         )
 
@@ -144,6 +62,7 @@ def union(
     bound = [binder.within().bound(node.unnest(), row_by_row=True) for node in nodes]
     views = [each for each in bound if isinstance(each, View)]
     if row_by_row and len(views) == len(bound):
+        _check_clauses(tree, binder)
         return rows_of_all(tree, views, binder)
     sides = [_side(each, node, binder) for each, node in zip(bound, nodes, strict=True)]
     if len({len(side.columns) for side in sides}) > 1:
