@@ -64,10 +64,7 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
 
 
 def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
-    """The noise's size, and the least answer that it changes by at most 10 %.
-
-    The least answer is the minimum true answer (MTA) of [STW] equation 6.
-    """
+    """The noise's size, and from which answer on it is within 10 %: the MTA of [STW] equation 6."""
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
     margins = [Fraction(noise.quantile(confidence, release.terms)) * release.unit
                for confidence in each]  # fmt: skip
@@ -75,7 +72,7 @@ def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[t
     yield "noise", ", ".join(shown)
     least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"
              for m, c in zip(margins, CONFIDENCES, strict=True)]  # fmt: skip
-    yield "MTA", f"{', '.join(least)}: noise within 10 %"
+    yield "noise", f"within 10 % of values from {', '.join(least)}"
 
 
 def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:

@@ -86,7 +86,7 @@ def _explained(answer: AnswerRecord) -> tuple[list[str], tuple[CellColumn, ...]]
         "epsilon",
         "scale",
         "± 95 %",
-        "MTA 10 %",
+        "reliable from",
     ]
     rows: list[tuple[Cell, ...]] = [
         (
