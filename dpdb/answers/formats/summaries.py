@@ -219,7 +219,7 @@ def _cost(answer: AnswerRecord) -> str:
 
 
 def _assumed(answer: AnswerRecord) -> Iterator[str]:
-    """What is taken for granted: the rows of a person, and the values that are clamped."""
+    """The assumptions: the rows of a person, and the values that are clamped."""
     assert answer.plan is not None
     if any(each.table.unit is None and not each.table.public for each in answer.plan.every_plan):
         yield "a person has one row"

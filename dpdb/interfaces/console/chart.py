@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from wcwidth import wcswidth
-
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import cautions
 from dpdb.answers.formats.sheet import ONLY_NOISE, cell_text
-from dpdb.errors import UnknownName, UsageError, did_you_mean, printable
+from dpdb.errors import UnknownName, UsageError, did_you_mean, display_width, printable
 from dpdb.records import dataclass
 
 NARROWEST = 10
@@ -84,7 +82,7 @@ def _bar(answer: Answer, row: int, key: int, column: int) -> _Bar:
 
 
 def _drawn(bars: list[_Bar], width: int) -> list[str]:
-    labels, texts = (max(wcswidth(t) for t in column) for column in
+    labels, texts = (max(display_width(t) for t in column) for column in
                      ([b.label for b in bars], [b.text for b in bars]))  # fmt: skip
     room = max(width - labels - texts - 3, NARROWEST)
     known = [bar for bar in bars if bar.value is not None]
@@ -98,7 +96,7 @@ def _drawn(bars: list[_Bar], width: int) -> list[str]:
 
 
 def _padded(text: str, width: int) -> str:
-    return " " * (width - wcswidth(text)) + text
+    return " " * (width - display_width(text)) + text
 
 
 def _line(bar: _Bar, least: float, scale: float, room: int) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from wcwidth import wcswidth
-
 from dpdb import manual
-from dpdb.errors import folded
+from dpdb.errors import display_width, folded
 from dpdb.interfaces.console.settings import SETTINGS, ShellSettings
 from dpdb.interfaces.console.terminal import width
 from dpdb.manual.terminal import rendered
@@ -74,7 +72,7 @@ def _paragraph(text: str) -> list[str]:
 
 
 def _listed(rows: Mapping[str, str]) -> list[str]:
-    indent = max(map(wcswidth, rows)) + 4
+    indent = max(map(display_width, rows)) + 4
     return [
         line
         for name, meaning in rows.items()

@@ -9,9 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from wcwidth import wcswidth, wcwidth
-
-from dpdb.errors import DpdbError, error_text, folded
+from dpdb.errors import DpdbError, display_width, error_text, folded
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -51,7 +49,7 @@ def paged(text: str) -> None:
 
 def is_too_wide(text: str) -> bool:
     """Whether a line of `text` does not fit into the window."""
-    return max(map(wcswidth, text.split("\n"))) > width()
+    return max(map(display_width, text.split("\n"))) > width()
 
 
 def fitted(text: str, columns: int) -> str:
@@ -59,17 +57,17 @@ def fitted(text: str, columns: int) -> str:
     lines = []
     for line in text.split("\n"):
         name, equals, _ = line.partition(" = ")
-        lines += folded(line, columns, hanging=" " * wcswidth(name + equals) if equals else "")
+        lines += folded(line, columns, hanging=" " * display_width(name + equals) if equals else "")
     return "\n".join(lines)
 
 
 def cut(text: str, columns: int) -> str:
     """`text`, cut to fit into `columns` and then ended by an ellipsis."""
-    if wcswidth(text) <= columns:
+    if display_width(text) <= columns:
         return text
     start, used = "", 0
     for character in text:
-        used += wcwidth(character)
+        used += display_width(character)
         if used >= columns:
             break
         start += character

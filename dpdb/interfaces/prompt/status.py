@@ -6,13 +6,12 @@ The price is what EXPLAIN would show, and so nothing in it comes from rows.
 from __future__ import annotations
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from wcwidth import wcswidth
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import TRIAL
 from dpdb.answers.formats.summaries import brief_accuracy
 from dpdb.answers.notes.release_reports import EXACT
-from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, printable
+from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, display_width, printable
 from dpdb.interfaces.console.terminal import cut
 from dpdb.interfaces.prompt.columns import declaration
 from dpdb.ledger.protocol import FREE, Balance
@@ -42,7 +41,7 @@ def greeting(policy: Policy, width: int, *, teach: bool = False) -> str:
         f"{each} · .help, .ask, .quit",
         each,
     )
-    second = next((text for text in known if wcswidth(text) <= width), limits)
+    second = next((text for text in known if display_width(text) <= width), limits)
     lines = [cut(_tables(policy.tables, width), width), second]
     if policy.is_trial:
         lines.append(cut(TRIAL, width))
@@ -70,7 +69,7 @@ def _table(table: Table, room: int) -> str:
         left = len(items) - number
         listed = [*items[:number], *([f"{left} more: .schema"] if left else [])]
         text = f"{printable(table.name)}({', '.join(listed)})"
-        if wcswidth(text) <= room:
+        if display_width(text) <= room:
             break
     return text
 
@@ -87,11 +86,13 @@ def toolbar(balance: Balance, quote: Quote, width: int) -> StyleAndTextTuples:
     """The budget and the price, as much of both as fits."""
     wide = _budget(balance, bar=True)
     price, style = _price(quote)
-    budget = wide if wcswidth(wide) + wcswidth(price) <= width else _budget(balance, bar=False)
-    if wcswidth(budget) + wcswidth(price) > width and price:
+    budget = (
+        wide if display_width(wide) + display_width(price) <= width else _budget(balance, bar=False)
+    )
+    if display_width(budget) + display_width(price) > width and price:
         # There is no room for both: the price goes first, as SHOW BUDGET shows the rest.
         budget = f" ε {decimal(balance.epsilon_left)} left "
-    return [("", cut(budget, width)), (style, cut(price, max(width - wcswidth(budget), 1)))]
+    return [("", cut(budget, width)), (style, cut(price, max(width - display_width(budget), 1)))]
 
 
 def _budget(balance: Balance, *, bar: bool) -> str:

@@ -1,0 +1,1 @@
+"""`dpdb lab`: attacks, a class's files, and the game of a room of secrets."""
