@@ -503,3 +503,4 @@ PIVOT (SELECT plan, born < DATE '1990-01-01' AS old, points FROM visits) AS t ON
 SELECT (SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS t) / (SELECT COUNT(*) FROM people WHERE age > 40) AS part;
 SELECT COUNT(*), COUNT(DISTINCT p) FROM people, UNNEST(SPLIT(name, ' ')[1:2]) AS p;
 SELECT k, AVG(age * k) FROM people AS t CROSS JOIN UNNEST([1, 2]) AS u(k) WHERE t.age > 30 GROUP BY k;
+WITH year(a) AS (SELECT age FROM people) SELECT COUNT(length.a) FROM year AS length(a);

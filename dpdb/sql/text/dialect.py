@@ -152,11 +152,11 @@ def parse(tokens: list[Token], text: str) -> list[exp.Expr | None]:
         ):
             word.token_type = TokenType.TOP
     readable = around_their_calls(written_out(tokens))
-    following = [*readable[1:], None]
-    return _DIALECT.parser().parse(list(map(_translated, readable, following)), text)
+    before, following = [None, *readable[:-1]], [*readable[1:], None]
+    return _DIALECT.parser().parse(list(map(_translated, before, readable, following)), text)
 
 
-def _translated(token: Token, following: Token | None) -> Token:
+def _translated(before: Token | None, token: Token, following: Token | None) -> Token:
     """The token, with sqlglot's name if it is another name of a function.
 
     A SELECT has its place as its only comment, as sqlglot keeps no other place of it.
@@ -165,8 +165,9 @@ def _translated(token: Token, following: Token | None) -> Token:
         token = _renamed(token, token.text)
     if following is None or following.token_type is not TokenType.L_PAREN:
         return token
-    if token.token_type is not TokenType.VAR:
-        return token
+    named = before is not None and before.token_type in (TokenType.WITH, TokenType.ALIAS)
+    if token.token_type is not TokenType.VAR or named:
+        return token  # It names a table with columns: WITH year(a) AS (…).
     name = _OTHER_NAMES.get(token.text.upper())
     return token if name is None else _renamed(token, name)
 

@@ -60,14 +60,16 @@ def next_piece(text: str, start: int) -> tuple[Piece | None, int]:
 
 def without_hints(text: str) -> str:
     """The text with each `/*+`, which begins a hint for an optimiser, as the comment `/* `."""
-    position = 0
-    while "/*+" in text[position:] and (match := _TOKEN.search(text, position)):
+    if "/*+" not in text:
+        return text
+    characters, position = list(text), 0
+    while match := _TOKEN.search(text, position):
         position = match.end()
-        if match.lastgroup == "open" and text.startswith("+", position):
-            text = f"{text[:position]} {text[position + 1 :]}"
         if match.lastgroup == "open":
+            if text.startswith("+", position):
+                characters[position] = " "
             position = _comment_end(text, position) or len(text)
-    return text
+    return "".join(characters)
 
 
 def unclosed(text: str) -> int | None:
