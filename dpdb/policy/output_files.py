@@ -192,13 +192,8 @@ def written(
 
 def save(path: Path, content: bytes, kept: Collection[Path] = (), *, force: bool = False) -> None:
     """Write a whole file, or raise UsageError and leave everything as it was."""
-    file = OutputFile(path, kept, force=force)
-    try:
+    with written(path, kept, force=force) as file:
         file.write(content)
-    except OSError as error:
-        file.discard()
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    file.close()
 
 
 def xdg_home(kind: str, default: str, environment: Mapping[str, str] = os.environ) -> Path:

@@ -157,5 +157,5 @@ def test_a_policy_says_whether_cells_go_over_lines(tmp_path: Path) -> None:
         assert tables_in(described(Policy((table,))))[0].csv == table.csv
         assert open_source(table).load([]).rows == rows
     policy.write_text('[tables.t]\nmultiline = 1\n[tables.t.columns]\nx = { type = "text" }\n')
-    with pytest.raises(PolicyError, match="multiline is true or false"):
+    with pytest.raises(PolicyError, match="multiline: the value is true or false"):
         read_policy(policy)

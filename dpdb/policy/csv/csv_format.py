@@ -102,17 +102,10 @@ def valid_encoding(text: object) -> str:
     return canonical_name(text)
 
 
-def valid_header(value: object) -> bool:
-    """`value` if it says whether there is a header; raises InvalidOption."""
+def valid_flag(value: object) -> bool:
+    """`value` if it is true or false; raises InvalidOption."""
     if not isinstance(value, bool):
-        raise InvalidOption("header is true or false")
-    return value
-
-
-def valid_multiline(value: object) -> bool:
-    """`value` if it says whether cells go over lines; raises InvalidOption."""
-    if not isinstance(value, bool):
-        raise InvalidOption("multiline is true or false")
+        raise InvalidOption("the value is true or false")
     return value
 
 

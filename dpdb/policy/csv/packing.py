@@ -18,6 +18,10 @@ MOST_UNPACKED = 64 << 30
 """The most bytes that a packed file may unpack to: 100 MB of zeros are 97 KB of zip."""
 
 
+_OF_MACOS = "__MACOSX/"
+"""The folder in which macOS puts more about each file of an archive."""
+
+
 class Readable(Protocol):
     """Bytes in order."""
 
@@ -66,7 +70,8 @@ def unpacked(file: BinaryIO, packing: Packing, named: str) -> Callable[[int], by
         case Packing.ZIP:
             try:
                 archive = zipfile.ZipFile(file)
-                [member] = [each for each in archive.infolist() if not each.is_dir()]
+                files = (each for each in archive.infolist() if not each.is_dir())
+                [member] = [each for each in files if not each.filename.startswith(_OF_MACOS)]
                 stream = archive.open(member)
             except ValueError:
                 raise DataFileError(

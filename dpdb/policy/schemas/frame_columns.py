@@ -28,7 +28,7 @@ _BY_KIND = {
 _ADVICE = {
     "timedelta64": "{}.dt.total_seconds() makes numbers of it",
     "period": "{}.dt.to_timestamp() makes timestamps of it",
-    "interval": "{}.map(lambda each: each.left) makes numbers of it",
+    "interval": "{}.astype(str) makes texts of it",
     "Sparse": "{}.sparse.to_dense() makes plain values of it",
 }
 """Conversions, by how the name of a dtype begins."""

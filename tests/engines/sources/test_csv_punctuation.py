@@ -147,6 +147,7 @@ def zipped(*members: bytes) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.mkdir("folder")
+        archive.writestr("__MACOSX/._0.csv", "more about it")
         for number, member in enumerate(members):
             archive.writestr(f"{number}.csv", member)
     return held.getvalue()
