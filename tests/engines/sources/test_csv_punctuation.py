@@ -49,7 +49,7 @@ PIECES = st.lists(
 
 
 @anywhere
-@given(PIECES, st.sampled_from([",", ";", "\t", "|", " ", "a"]), st.sampled_from(['"', "'", ""]),
+@given(PIECES, st.sampled_from([",", ";", "\t", "|", ":", "a"]), st.sampled_from(['"', "'", ""]),
        st.sampled_from(BLOCKS))  # fmt: skip
 @example("'a;''b';c\nd;e", ";", "'", 1)
 def test_records_are_those_of_the_csv_module(path, body, separator, quote, block):
