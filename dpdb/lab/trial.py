@@ -23,7 +23,6 @@ from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError
 from dpdb.lab.attack import Attack, Exchange, Scales, Scenes, Showing
 from dpdb.lab.database import Database, Defence, Protected, Refused, Unprotected, number
-from dpdb.lab.scenario import Scenario
 from dpdb.records import dataclass
 
 
@@ -273,13 +272,10 @@ def _errors(attack: Attack, seed: int) -> list[float | None]:
     scenario = attack.scenario(np.random.default_rng(seed))
     with TemporaryDirectory(prefix="dpdb-lab-") as folder:
         truth = number(Unprotected().open(scenario, Path(folder), 0).execute(attack.honest))
-        return [_margin(attack.honest, scenario, epsilon, Path(folder)) / truth
-                for epsilon in EPSILONS]  # fmt: skip
-
-
-def _margin(honest: str, scenario: Scenario, epsilon: float, folder: Path) -> float:
-    """The 95 % margin of the answer, as EXPLAIN says."""
-    database = Protected(epsilon, 1).open(scenario, folder, 0)
-    [release] = database.execute(f"EXPLAIN {honest}").releases
-    assert release.margin is not None
-    return release.margin
+        errors: list[float | None] = []
+        for epsilon in EPSILONS:
+            database = Protected(epsilon, 1).open(scenario, Path(folder), 0)
+            [release] = database.execute(f"EXPLAIN {attack.honest}").releases
+            assert release.margin is not None
+            errors.append(release.margin / truth)
+        return errors

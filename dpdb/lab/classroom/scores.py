@@ -116,7 +116,8 @@ def as_table(scores: Sequence[Score]) -> str:
     ]
     columns = list(zip(*rows, strict=True))
     parts = [grid(HEADS, columns, RULED, [False] * len(HEADS))] if rows else []
-    parts += [_lines(score.error) for score in scores if score.error]
+    failed = (score.error.split("\n") for score in scores if score.error)
+    parts += ["\n  ".join(map(printable, lines)) for lines in failed]
     parts += [
         f"{printable(score.student)}, {success.defence}: {ABOVE}"
         for score in scores
@@ -170,7 +171,3 @@ def _figures(success: Success, spent: float) -> list[str]:
         "" if success.ceiling is None else f"{success.ceiling:.1%}",
         f"{spent:g}" if private else "",
     ]
-
-
-def _lines(error: str) -> str:
-    return "\n  ".join(printable(line) for line in error.split("\n"))

@@ -46,7 +46,7 @@ class SuggestedType:
     repeats: bool
     """Whether several rows have the same value."""
     cells: CellFormat = PLAIN
-    """How the cells of that type are written."""
+    """The format in which the cells of that type are written."""
     fitting: int = 0
     """Cells of the sample that fit the format."""
     either: tuple[str, ...] = ()
