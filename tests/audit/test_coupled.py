@@ -19,9 +19,8 @@ import pytest
 
 from dpdb.answers import estimates
 from dpdb.answers.formats.render import FORMATS
-from dpdb.engines import memory as engine
 from dpdb.engines.protocol import Exact
-from dpdb.engines.statistics import statistics
+from dpdb.engines.statistics import accumulators, statistics
 from dpdb.interfaces.cli import main as cli
 from dpdb.plan.ranges.statistics import Total
 from dpdb.privacy.noise import exponential, smooth, thresholding
@@ -158,7 +157,7 @@ def transcripts(
             # In one place after the other, so that both files have the same policy.
             here = shutil.copytree(policy.parent, policy.parents[1] / "here", dirs_exist_ok=True)
             overwriting = Overwriting(constant)
-            monkeypatch.setattr(engine, "Exact", overwriting)
+            monkeypatch.setattr(accumulators, "Exact", overwriting)
             options = ["--format", form, "--on-error", "continue", "--epsilon", "10000"]
             options += ["--queries", "10000", "--delta", "0.001"]
             code = cli.main([str(here / policy.name), "-c", statements, *options])
