@@ -191,6 +191,19 @@ def test_the_name_of_a_budget_is_a_schema(policy: Policy) -> None:
     )
 
 
+@pytest.mark.parametrize("prefix", ["", "  ", "SELECT COUNT(*) FROM visits UNION ALL "])
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT COUNT(*) FROM (FROM visits) AS t", "FROM visits SELECT COUNT(*) WHERE grade > 1"],
+)
+def test_columns_of_from_first_are_called_as_they_are_written(
+    policy: Policy, prefix: str, text: str
+) -> None:
+    read = statement(prefix + text, policy)
+    assert isinstance(read, Select)
+    assert [output.label for output in read.query.outputs] == ["COUNT(*)"]
+
+
 def test_a_semicolon_in_backticks_ends_no_statement() -> None:
     from dpdb.sql.text.splitting import split  # noqa: PLC0415
 

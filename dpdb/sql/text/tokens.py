@@ -6,7 +6,6 @@ A label is the expression as written, in one spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from itertools import dropwhile, pairwise
 
 from sqlglot import exp
@@ -16,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, TooLarge, Unsupported
 from dpdb.policy.names import quoted, quoted_text
-from dpdb.sql.syntax.trees import place, place_at, start
+from dpdb.sql.syntax.trees import place, place_at
 from dpdb.sql.text.dialect import select_start, tokenize
 from dpdb.sql.text.splitting import unclosed
 
@@ -182,19 +181,21 @@ def _check_joins(tokens: list[Token], text: str) -> None:
 _NO_SPACE_BEFORE = {
     TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.R_BRACKET,
 }  # fmt: skip
+_OPENED = {TokenType.L_PAREN, TokenType.L_BRACKET}
+_CLOSED = {TokenType.R_PAREN, TokenType.R_BRACKET}
 _NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON, TokenType.L_BRACKET}
-_AFTER_ITEMS = {TokenType.FROM, TokenType.UNION}
-_CLAUSES = {
-    TokenType.UNION, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY,
-    TokenType.WINDOW, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.FETCH, TokenType.OFFSET,
+_AFTER_ITEMS = {
+    TokenType.FROM, TokenType.UNION, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING,
+    TokenType.QUALIFY, TokenType.WINDOW, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.FETCH,
+    TokenType.OFFSET,
 }  # fmt: skip
-"""The tokens behind the SELECT list of a statement that begins with FROM."""
+"""The tokens behind a SELECT list; in `FROM t SELECT x` there is no FROM."""
 _KEYWORDS_BEFORE_PAREN = {"IN", "AND", "OR", "NOT", "FILTER", "GROUP", "WHEN", "THEN", "ELSE",
                           "BETWEEN", "LIKE", "CASE", "WHERE", "OVER"}  # fmt: skip
 
 
-def labels(tokens: list[Token], after: Collection[TokenType] = _AFTER_ITEMS) -> list[str]:
-    """A label for each item from the first SELECT to a token `after` its list, or the end."""
+def labels(tokens: list[Token]) -> list[str]:
+    """A label for each item from the first SELECT to the end of its list."""
     items: list[list[Token]] = [[]]
     depth = 0
     # After SELECT may follow DISTINCT, and TOP with a number.
@@ -202,10 +203,11 @@ def labels(tokens: list[Token], after: Collection[TokenType] = _AFTER_ITEMS) -> 
     types = [token.token_type for token in tokens[first : first + 2]]
     first += 2 if types == [TokenType.TOP, TokenType.NUMBER] else 0
     for token in tokens[first:]:
-        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        if depth < 0 or (depth == 0 and token.token_type in after):
+        kind = token.token_type
+        depth += (kind in _OPENED) - (kind in _CLOSED)
+        if depth < 0 or (depth == 0 and kind in _AFTER_ITEMS):
             break
-        if depth == 0 and token.token_type is TokenType.COMMA:
+        if depth == 0 and kind is TokenType.COMMA:
             items.append([])
         else:
             items[-1].append(token)
@@ -266,7 +268,7 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
     names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
     rest = dropwhile(lambda token: token.start != first, tokens)
     behind = [_named(token, names) for token in rest]
-    written = labels(behind, _CLAUSES if 0 <= start(source) < first else _AFTER_ITEMS)
+    written = labels(behind)
     if not all(written) or len(written) != len(tree.expressions):
         raise SyntaxFault(
             "an expression is missing between SELECT and FROM", place=place_at(first, text)
