@@ -200,7 +200,7 @@ def budget_rows(balance: Balance, share: Fraction, limits: Iterable[QueryLimit])
     paying = None if budget.composition is Composition.PURE else balance.theorem()
     for theorem in Theorem:
         epsilon = _epsilon_by(theorem, budget, balance.sums)
-        label = f"epsilon by {theorem}{', which pays' if theorem is paying else ''}"
+        label = f"epsilon by {theorem}{', which counts' if theorem is paying else ''}"
         rows.append((label, None, None if epsilon is None else float(epsilon), None))
     return tuple(rows)
 

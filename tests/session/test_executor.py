@@ -93,7 +93,7 @@ def charged(plan: Plan) -> Receipt:
 def refused(plan: Plan, receipt: Receipt) -> None:
     """The plan is refused, and the engine was not asked for anything."""
     engine = Watched()
-    with pytest.raises(InternalError, match="more than was charged"):
+    with pytest.raises(InternalError, match="more than its cost"):
         Executor(engine, Noiseless(), teach=False, reading=nullcontext).execute(plan, receipt)
     assert engine.asked == 0
 

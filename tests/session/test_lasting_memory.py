@@ -130,17 +130,17 @@ def test_fields_that_an_earlier_version_did_not_write_have_their_defaults() -> N
 
 
 FOLLOWS = [
-    (["SELECT AVG(a) FROM t"], "SELECT SUM(a) FROM t", "paid for before"),
+    (["SELECT AVG(a) FROM t"], "SELECT SUM(a) FROM t", "released before"),
     (["SELECT g, h, AVG(a) FROM t GROUP BY g, h"], "SELECT h, g, SUM(a) FROM t GROUP BY h, g",
-     "paid for before: an earlier answer"),
+     "released before: an earlier answer"),
     (["SELECT g, AVG(a) FROM t GROUP BY g"], "SELECT AVG(a), COUNT(*) FROM t WHERE 'x' = g",
-     "paid for before: one group of an earlier answer"),
+     "released before: one group of an earlier answer"),
     (["SELECT g, h, COUNT(*) FROM t GROUP BY g, h"], "SELECT h, COUNT(*) FROM t WHERE g = 'y' GROUP BY h",
-     "paid for before: one group of an earlier answer"),
+     "released before: one group of an earlier answer"),
     ([f"{MORE} h, COUNT(*) FROM t GROUP BY h"], "SELECT COUNT(*) FROM t",
-     "paid for before: 3 groups of an earlier answer, added up"),
+     "released before: 3 groups of an earlier answer, added up"),
     ([f"{MORE} h, g, SUM(a) FROM t GROUP BY h, g"], "SELECT g, SUM(a) FROM t GROUP BY g",
-     "paid for before: 3 groups of an earlier answer, added up"),
+     "released before: 3 groups of an earlier answer, added up"),
     ([f"{MORE} COUNT(*), SUM(a) FROM t", f"{MORE} COUNT(*), SUM(a) FROM t WHERE h = 2"],
      "SELECT COUNT(*), SUM(a) FROM t WHERE h <> 2", "about more rows, less one about the others"),
     ([f"{MORE} COUNT(*) FROM t WHERE g = 'x'", f"{MORE} COUNT(*) FROM t WHERE g = 'x' AND a < 4"],

@@ -226,7 +226,7 @@ def test_json_and_the_footer_say_which_theorem_pays() -> None:
         assert by in repr(answer)
         assert by.split(",")[0] in repr(explained)
         rows = [row[0] for row in here.execute("SHOW BUDGET").rows]
-        assert f"epsilon by {theorem}, which pays" in rows
+        assert f"epsilon by {theorem}, which counts" in rows
     assert "theorem" not in json.loads(as_json(pure.execute(COUNT)))["budget"]
 
 

@@ -37,7 +37,7 @@ NAMES = {
     "exponential": "the exponential mechanism",
     "halves": "recursive halves",
     "smooth laplace": "Laplace noise of smooth sensitivity",
-    "walk": "a walk over a ladder of values",
+    "walk": "AboveThreshold over a grid of values",
     "threshold": "a threshold on noisy numbers of units",
 }
 """The names of mechanisms in the tree, if they differ from the mechanisms' own."""
@@ -166,7 +166,7 @@ def _facts(
     yield "Δ", _change(reports, drawn.whose, how)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
-        part = f", paid for before: {report.source}" if report.source else ", paid for before"
+        part = f", released before: {report.source}" if report.source else ", released before"
     mechanism = release.mechanism
     if isinstance(mechanism, Walk):
         part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "

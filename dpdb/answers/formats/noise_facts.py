@@ -80,7 +80,7 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
     confidence = at_once(CONFIDENCE, competing_rows)
     greatest = bool(statistic.fraction)
     rungs, side = len(statistic.rungs), "above" if greatest else "below"
-    yield "ladder", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
+    yield "grid", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
     most = walk.rows_above(confidence, rungs)
     yield ("stops", f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most")
     steps = 2 + walk.steps_below(confidence)

@@ -67,9 +67,7 @@ def _check_receipt(loss: ComposedLoss, region: Region, receipt: Receipt) -> None
     an error is better than a release that nobody accounts for.
     """
     if not receipt.covers(loss, region):
-        raise InternalError(
-            "this plan would reveal more than was charged for, and nothing was drawn"
-        )
+        raise InternalError("this plan would reveal more than its cost, and nothing was drawn")
 
 
 @dataclass(frozen=True, repr=False)

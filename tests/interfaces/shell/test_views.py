@@ -381,11 +381,11 @@ def test_a_walk_says_where_it_stops(tmp_path: Path) -> None:
     most = Walk(1, Fraction(1, 10), one_way=True).rows_above(0.95, rungs)
     assert explain_screen(answer, ()).splitlines()[4:12] == [
         "MAX(x)",
-        "└─ quantile by a walk over a ladder of values",
+        "└─ quantile by AboveThreshold over a grid of values",
         "   ├─ bounds 0 to 1000000, declared in the policy",
         "   ├─ Δ      1, the most one row can change how many rows are beyond a value",
         "   ├─ ε      0.1: 0.07 for when to stop, 0.03 for each look",
-        f"   ├─ ladder {rungs} values, 4.4 % apart far from zero",
+        f"   ├─ grid   {rungs} values, 4.4 % apart far from zero",
         f"   ├─ stops  where about 20 rows are left above; 95 % sure: {most} at most",
         "   └─ says   95 % sure: the greatest value is above the one 3 steps below; nothing is "
         "said of how far",

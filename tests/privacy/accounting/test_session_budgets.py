@@ -164,7 +164,7 @@ def test_show_budget_by_each_theorem(
     here = session(budget)
     answers = [here.execute(sql) for sql in QUERIES[:5]]
     marked = {str(row[0]): row[1:] for row in here.execute("SHOW BUDGET").rows}
-    rows = {label.removesuffix(", which pays"): row for label, row in marked.items()}
+    rows = {label.removesuffix(", which counts"): row for label, row in marked.items()}
     drawn = [paid(answer.releases) for answer in answers]
     epsilons = [float(sum(d.epsilon for d in releases)) for releases in drawn]
     # Advanced composition has what the releases leave of δ, and zCDP nine tenths of it.
@@ -179,7 +179,7 @@ def test_show_budget_by_each_theorem(
     rho = sum(rho_of(d) for releases in drawn for d in releases)
     assert isinstance(by_rho, float)
     assert least_delta(rho, by_rho) == pytest.approx(9e-7, rel=1e-4)
-    paying = [label for label in marked if label.endswith(", which pays")]
+    paying = [label for label in marked if label.endswith(", which counts")]
     if composition is PURE:
         assert paying == []
         assert rows["epsilon"][1] == rows["epsilon by sequential composition"][1]
