@@ -120,7 +120,7 @@ def _of_pandas(column: Any) -> Values:  # noqa: ANN401
     if isinstance(dtype, pandas.CategoricalDtype):
         return Coded.of(_of_pandas(column.categories.array), column.codes)
     if isinstance(dtype, pandas.DatetimeTZDtype):
-        return Moments.of(column.tz_convert("UTC").tz_localize(None).to_numpy())
+        return Moments.of(column.tz_convert("UTC").tz_localize(None).to_numpy(), zoned=True)
     if isinstance(dtype, pandas.StringDtype | pandas.ArrowDtype):
         if getattr(dtype, "storage", "pyarrow") == "pyarrow":
             import pyarrow

@@ -27,8 +27,10 @@ from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 from dpdb.vectors.vector import Bools, outside
 
-_WHOLE_DOUBLES = 2**53
-"""Whole numbers up to this are doubles."""
+_WHOLE_DOUBLES = 2**53 - 1
+"""Whole numbers up to this are each a double of its own."""
+_NUMBERS = (int, float, np.integer, np.floating)
+"""The types of numbers that pandas makes floats of, or objects."""
 _ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")
 """The modules whose time zones are asked for their offset: others run code of somebody's own."""
 
@@ -45,8 +47,12 @@ class Values(Protocol):
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
         """Append the values to a column."""
 
-    def written(self) -> list[bytes]:
-        """The cell that writes each value; empty for what is missing, too long or unknown."""
+    def written(self, *, exact: bool = False) -> list[bytes]:
+        """The cell that writes each value; empty for what is missing, too long or unknown.
+
+        With `exact`, so is that of a number which pandas may have rounded: one NULL among integers
+        makes floats of all.
+        """
 
     def raw(self) -> Iterator[bytes]:
         """Bytes that tell the values apart from others of the same number and type."""
@@ -58,6 +64,7 @@ class PlainValues(Values):
 
     values: NDArray[Any]
     null: Bools | None = None
+    """None for a plain array of numpy, whose type changes where a value is missing."""
 
     def within(self, rows: slice) -> PlainValues:
         return PlainValues(self.values[rows], None if self.null is None else self.null[rows])
@@ -66,22 +73,26 @@ class PlainValues(Values):
         kind = self.values.dtype.kind
         numeric = column.kind in (Kind.INTEGER, Kind.NUMBER) and kind in "iuf"
         if not numeric or (exact and (kind == "f" or column.kind is Kind.NUMBER)):
-            builder.add(Cells.of(self.written()))
+            builder.add(Cells.of(self.written(exact=_is_exact(column, exact=exact))))
             return
         assert isinstance(builder, OrdinalBuilder)
         # Adding zero makes -0.0 the same zero as 0.0.
         doubles: Floats = self.values.astype(np.float64) + 0.0
         if exact:
-            doubles[outside(self.values, (-_WHOLE_DOUBLES, _WHOLE_DOUBLES))] = np.nan
+            most = _WHOLE_DOUBLES if self.null is None else 2**53
+            doubles[outside(self.values, (-most, most))] = np.nan
         if self.null is not None:
             doubles[self.null] = np.nan
         builder.add_numbers(doubles)
 
-    def written(self) -> list[bytes]:
+    def written(self, *, exact: bool = False) -> list[bytes]:
         write = {"b": bool_cell, "f": float_cell}.get(self.values.dtype.kind, int_cell)
         values = self.values.astype(np.float64) if write is float_cell else self.values
         cells = [*map(write, values.tolist())]
-        return cells if self.null is None else _without(cells, self.null)
+        if self.null is not None:
+            return _without(cells, self.null)
+        large = outside(values, (-_WHOLE_DOUBLES, _WHOLE_DOUBLES))
+        return _without(cells, large) if exact and write is not bool_cell else cells
 
     def raw(self) -> Iterator[bytes]:
         null = np.zeros(len(self.values), dtype=np.bool_) if self.null is None else self.null
@@ -94,21 +105,23 @@ class Moments(Values):
     """Timestamps in microseconds since 1970-01-01 00:00 UTC."""
 
     values: NDArray[np.int64]
+    zoned: bool = False
+    """Whether they have a time zone: then midnight in UTC is no date."""
 
     @classmethod
-    def of(cls, moments: NDArray[Any]) -> Moments:
+    def of(cls, moments: NDArray[Any], *, zoned: bool = False) -> Moments:
         """Moments of numpy, of any unit; what is below a microsecond is cut off."""
         years = moments.astype("datetime64[Y]").astype(np.int64)
         # Beyond what can be written nothing is counted: it would not fit 64 bits.
         missing = np.isnat(moments) | outside(years, (1 - 1970, 9999 - 1970))
         held = np.where(missing, np.datetime64("NaT"), moments)
-        return cls(held.astype("datetime64[us]").view(np.int64))
+        return cls(held.astype("datetime64[us]").view(np.int64), zoned)
 
     def within(self, rows: slice) -> Moments:
-        return Moments(self.values[rows])
+        return Moments(self.values[rows], self.zoned)
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
-        if exact or not column.kind.temporal:
+        if exact or not column.kind.temporal or (self.zoned and column.kind is Kind.DATE):
             builder.add(Cells.of(self.written()))
             return
         assert isinstance(builder, OrdinalBuilder)
@@ -120,8 +133,8 @@ class Moments(Values):
             lost = outside(self.values, TIMESTAMPS)
             builder.add_numbers(np.where(lost, np.nan, self.values))
 
-    def written(self) -> list[bytes]:
-        return [*map(moment_cell, self.values.tolist())]
+    def written(self, *, exact: bool = False) -> list[bytes]:
+        return [*map(_zoned_cell if self.zoned else moment_cell, self.values.tolist())]
 
     def raw(self) -> Iterator[bytes]:
         yield self.values.tobytes()
@@ -137,10 +150,11 @@ class Objects(Values):
         return Objects(self.values[rows])
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
-        builder.add(Cells.of(self.written()))
+        builder.add(Cells.of(self.written(exact=_is_exact(column, exact=exact))))
 
-    def written(self) -> list[bytes]:
-        return [*map(object_cell, self.values)]
+    def written(self, *, exact: bool = False) -> list[bytes]:
+        write = _exact_cell if exact else object_cell
+        return [*map(write, self.values)]
 
     def raw(self) -> Iterator[bytes]:
         cells = self.written()
@@ -152,29 +166,34 @@ class Objects(Values):
 class Coded(Values):
     """Values by their places among few; past their end there is none."""
 
-    few: tuple[bytes, ...]
-    """The cells of the few, and an empty one."""
+    few: Values
     places: Places
 
     @classmethod
     def of(cls, few: Values, codes: NDArray[Any]) -> Coded:
         """The values with these codes; a negative one stands for none."""
-        cells = (*few.written(), b"")
         places = codes.astype(np.intp)
-        places[places < 0] = len(cells) - 1
-        return cls(cells, places)
+        places[places < 0] = len(few.written())
+        return cls(few, places)
 
     def within(self, rows: slice) -> Coded:
         return Coded(self.few, self.places[rows])
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
-        builder.add(Cells.of(self.few), self.places)
+        cells = self.few.written(exact=_is_exact(column, exact=exact))
+        builder.add(Cells.of([*cells, b""]), self.places)
 
-    def written(self) -> list[bytes]:
-        return [self.few[place] for place in self.places.tolist()]
+    def written(self, *, exact: bool = False) -> list[bytes]:
+        cells = [*self.few.written(exact=exact), b""]
+        return [cells[place] for place in self.places.tolist()]
 
     def raw(self) -> Iterator[bytes]:
-        yield from (b"\0".join(self.few), self.places.tobytes())
+        yield from (b"\0".join(self.few.written()), self.places.tobytes())
+
+
+def _is_exact(column: Column, *, exact: bool) -> bool:
+    """Whether a column tells numbers apart that a double does not: an identifier, or a text."""
+    return exact or column.kind is Kind.TEXT
 
 
 def _without(cells: list[bytes], null: Bools) -> list[bytes]:
@@ -200,6 +219,12 @@ def object_cell(value: object) -> bytes:
     return b""
 
 
+def _exact_cell(value: object) -> bytes:
+    """The cell of an object, as `object_cell` has it; that of a large number is empty."""
+    number: Any = value if issubclass(type(value), _NUMBERS) else 0
+    return object_cell(value) if -_WHOLE_DOUBLES <= number <= _WHOLE_DOUBLES else b""
+
+
 def _text_cell(value: str) -> bytes:
     if len(value) > LONGEST:
         return b""
@@ -218,7 +243,10 @@ def _datetime_cell(value: datetime.datetime) -> bytes:
     if zone is not None and type(zone).__module__.partition(".")[0] not in _ZONES:
         return b""
     moment = (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
-    offset = None if zone is None else value.utcoffset()
+    try:
+        offset = None if zone is None else value.utcoffset()
+    except OverflowError:  # a zone whose clocks change beyond the last day
+        return b""
     if offset is None:
         return moment_cell(moment)
     return _zoned_cell(moment - offset // _MICROSECOND)
@@ -245,7 +273,10 @@ def _numpy_cell(value: Any) -> bytes:  # noqa: ANN401
         case "f":
             return float_cell(float(value))
         case "M":
-            return Moments.of(np.array([value])).written()[0]
+            try:
+                return Moments.of(np.array([value])).written()[0]
+            except OverflowError:  # in attoseconds, say
+                return b""
     return b""
 
 

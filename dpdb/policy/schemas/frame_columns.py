@@ -73,7 +73,7 @@ def _of_pandas(name: str, dtype: Any) -> StoredColumn:  # noqa: ANN401
     if isinstance(dtype, pandas.StringDtype):
         return StoredColumn(name, StoredType.TEXT, free=True)
     if isinstance(dtype, pandas.DatetimeTZDtype):
-        return StoredColumn(name, StoredType.TIMESTAMP)
+        return StoredColumn(name, StoredType.TIMESTAMP, free=True)
     if str(dtype) == "object":
         return StoredColumn(name, StoredType.TEXT, free=True, guessed=True)
     plain = hasattr(dtype, "newbyteorder") or hasattr(dtype, "numpy_dtype")

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from dateutil import tz
 
 from dpdb.engines.sources import frame_source
 from dpdb.engines.sources.opening import open_source
@@ -132,11 +133,28 @@ def written(value: Any) -> str:
     return value.isoformat() if type(value) is datetime.date else ""
 
 
-def cells(column: pd.Series) -> list[str]:
+def cells(column: pd.Series, *, exact: bool) -> list[str]:
+    """The cells of a column; with `exact` none for numbers that one NULL would round."""
+    rounds = column.dtype.kind in "iufO" and isinstance(column.dtype, np.dtype)
     values = column.array.to_numpy() if column.dtype.kind == "M" else column.astype(object)
     if column.dtype.kind == "f":
         values = column.astype("float64").astype(object)
-    return [written(value) for value in values]
+    numbers = (int, float, np.integer, np.floating)
+    return [
+        ""
+        if exact and rounds and isinstance(value, numbers) and abs(value) >= 2**53
+        else written(value)
+        for value in values
+    ]
+
+
+def write(path: Path, cells: list[str]) -> None:
+    with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
+        file.write("x\n")
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        for cell in cells:
+            text = cell.encode("utf-8", "surrogatepass" if cell == "\ud800" else "surrogateescape")
+            writer.writerow([text.decode("utf-8", "surrogateescape")])
 
 
 @pytest.mark.parametrize("unit", [None, "x"])
@@ -146,19 +164,15 @@ def test_a_value_is_the_cell_that_writes_it(
 ) -> None:
     monkeypatch.setattr(frame_source, "BATCH", 7)
     column = DTYPES[dtype]()
-    with (tmp_path / "t.csv").open(
-        "w", newline="", encoding="utf-8", errors="surrogateescape"
-    ) as file:
-        file.write("x\n")
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-        for cell in cells(column):
-            text = cell.encode("utf-8", "surrogatepass" if cell == "\ud800" else "surrogateescape")
-            writer.writerow([text.decode("utf-8", "surrogateescape")])
+    files = {exact: tmp_path / f"t{exact}.csv" for exact in (False, True)}
+    for exact, path in files.items():
+        write(path, cells(column, exact=exact))
     frame = held_frame(pd.DataFrame({"x": column}))
     for name, declared in DECLARATIONS.items():
         if unit and (declared.lower is not None or not declared.nullable):
             continue
-        table = Table("t", tmp_path / "t.csv", (declared,), unit, csv=CsvFormat(separator=","))
+        path = files[unit is not None or declared.kind is Kind.TEXT]
+        table = Table("t", path, (declared,), unit, csv=CsvFormat(separator=","))
         own, its = values(replace(table, frame=frame)), values(table)
         assert own == its, name
 
@@ -174,6 +188,52 @@ def values(table: Table) -> list[Any]:
             for unit, lost in zip(column.units.tolist(), null.tolist(), strict=True)
         ]
     return [[*column.values, None][code] for code in column.codes.tolist()]
+
+
+ZONED = [pd.Timestamp("2020-01-02", tz="UTC"), pd.Timestamp("2020-06-02 12:00", tz="UTC")]
+LARGE = [1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53), 10**18, 10**18 + 1]
+ADDED: dict[str, tuple[list[Any], object]] = {
+    "integers become floats": (LARGE, np.nan),
+    "integers become objects": (LARGE, "x"),
+    "floats become objects": ([0.005, 1.005, -0.0, 2.0**53, 1e22], "x"),
+    "timestamps become objects": (
+        [pd.Timestamp("2020-01-02"), pd.Timestamp("2020-01-02 12:00")],
+        "x",
+    ),
+    "moments of a zone become objects": (ZONED, "x"),
+    "booleans become objects": ([True, False], None),
+    "a text becomes an object": (["1", " 7 ", "é", ""], 1),
+}
+
+
+@pytest.mark.parametrize("unit", [None, "x"])
+@pytest.mark.parametrize("change", ADDED)
+def test_a_row_that_changes_the_dtype_changes_no_other_row(change: str, unit: str | None) -> None:
+    rows, added = ADDED[change]
+    one, other = pd.Series(rows), pd.Series([*rows, added])
+    assert one.dtype != other.dtype
+    for name, declared in DECLARATIONS.items():
+        if unit and (declared.lower is not None or not declared.nullable):
+            continue
+        read = []
+        for column in (one, other):
+            frame = held_frame(pd.DataFrame({"x": column})).as_declared()
+            read.append(values(Table("t", Path("t"), (declared,), unit, frame=frame))[: len(rows)])
+        assert read[0] == read[1], name
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.datetime64(5, "as"),
+        np.datetime64(2**62, "Y"),
+        datetime.datetime.max.replace(tzinfo=tz.tzstr("AAA-13BBB,J1/0,J365/24")),
+    ],
+)
+def test_a_moment_beyond_the_calendar_is_null(value: object) -> None:
+    frame = held_frame(pd.DataFrame({"x": pd.Series([value, "2020-01-02"], dtype=object)}))
+    table = Table("t", Path("t"), (DECLARATIONS["timestamp"],), frame=frame)
+    assert values(table)[0] is None
 
 
 class Hostile(str):

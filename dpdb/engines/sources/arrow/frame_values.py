@@ -40,7 +40,7 @@ class ArrowValues(Values):
         for chunk in self.values.chunks:
             _of(chunk).add_to(builder, column, exact=exact)
 
-    def written(self) -> list[bytes]:
+    def written(self, *, exact: bool = False) -> list[bytes]:
         return [cell for chunk in self.values.chunks for cell in _of(chunk).written()]
 
     def raw(self) -> Iterator[bytes]:
@@ -63,7 +63,7 @@ class _Chunk(Values):
         else:
             builder.add(cells(self.values))
 
-    def written(self) -> list[bytes]:
+    def written(self, *, exact: bool = False) -> list[bytes]:
         return cells(self.values).written()
 
     def raw(self) -> Iterator[bytes]:
