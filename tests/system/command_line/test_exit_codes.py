@@ -61,7 +61,7 @@ def test_a_reader_that_leaves_early(people: Path) -> None:
         assert left.stderr is not None
         left.stdin.write(script.encode())
         left.stdin.close()
-        assert left.stdout.readline().strip().startswith(b"budget")
+        assert left.stdout.readline().strip().startswith(b"left")
         left.stdout.close()
         assert left.stderr.read() == b""
         left.wait(60)
