@@ -45,6 +45,10 @@ class SmallBlocks(StreamEngine):
     def turns(self, table: Table) -> int:
         return 3
 
+    def size(self, table: Table) -> int:
+        """Bytes that rows are capped for in three turns, of three buckets each."""
+        return 450
+
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """Windows hold all values, however few of them a mechanism looks at.
 
