@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from dpdb.engines.sources.arrow.readers import ParquetReader, with_types_to_read
+from dpdb.engines.sources.arrow.typed_source import TypedSource
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Column, Kind, Table
 from tests.support.csv_files import ordinal, plain
@@ -41,7 +42,7 @@ def written(path, *, digits=9, as_integers=True, stored=True):
 @pytest.mark.parametrize("stored", [False, True])
 def test_integers_are_read_as_they_are(tmp_path, digits, bits, stored):
     table, rows = written(tmp_path / "t.parquet", digits=digits, stored=stored)
-    batches = list(ParquetReader().batches(table, ["x"]))
+    batches = list(TypedSource(table, ParquetReader()).batches(["x"]))
     assert {batch.column("x").type.bit_width for batch in batches} == {bits}
     found = [value.as_py() for batch in batches for value in batch.column("x")]
     assert found == rows["x"].to_pylist()
@@ -65,7 +66,7 @@ def test_texts_have_long_places(tmp_path, stored):
     """A dictionary has few texts, and stays as it is."""
     table, rows = written(tmp_path / "t.parquet", stored=stored)
     u, t = Column("u", Kind.TEXT), Column("t", Kind.TEXT, values=("a", "b"))
-    batches = list(ParquetReader().batches(replace(table, columns=(u, t)), ["u", "t"]))
+    batches = list(TypedSource(replace(table, columns=(u, t)), ParquetReader()).batches(["u", "t"]))
     assert {batch.column("u").type for batch in batches} == {pyarrow.large_string()}
     assert {batch.column("t").type.value_type for batch in batches} == {pyarrow.string()}
     for name in "ut":
