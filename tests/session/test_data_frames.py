@@ -281,3 +281,30 @@ def test_a_unit_without_a_policy() -> None:
             dpdb.connect(visits, **options)
     with pytest.raises(dpdb.DpdbError):
         dpdb.connect({"a": visits, "b": visits}, unit="who")
+
+
+DAYS = pd.to_datetime(["2020-03-04", "2020-05-06"])
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+@pytest.mark.parametrize(
+    "days",
+    [
+        pd.Series(DAYS),
+        pd.Series(DAYS).astype(object),
+        pd.Series(DAYS).astype("category"),
+        pd.Series(DAYS.date),
+        pd.Series([DAYS[0], "6/5/2020"], dtype=object),
+        pd.Series([*DAYS.date], dtype=pd.ArrowDtype(pa.date32())),
+    ],
+    ids=["datetime64", "timestamps", "category", "dates", "with a text", "arrow"],
+)
+def test_a_format_is_for_texts_whatever_type_one_row_gives_a_column(
+    days: pd.Series, kind: str
+) -> None:
+    """One text makes a column of dates one of objects: the other dates are read as before."""
+    day = {"type": kind, "format": "%d/%m/%Y", "bounds": ["2020-01-01", "2020-12-31"]}
+    table = {"columns": {"day": day}}
+    db = noiseless(pd.DataFrame({"day": days}), name="t", policy={"tables": {"t": table}})
+    assert ask(db, "SELECT COUNT(*) FROM t WHERE day = '2020-03-04'") == 1
+    assert ask(db, "SELECT COUNT(*) FROM t WHERE day = '2020-05-06'") == 1

@@ -54,6 +54,9 @@ class Values(Protocol):
         makes floats of all.
         """
 
+    def typed(self) -> Bools:
+        """Whether each value is a date or a timestamp, which no format of cells is for."""
+
     def raw(self) -> Iterator[bytes]:
         """Bytes that tell the values apart from others of the same number and type."""
 
@@ -94,6 +97,9 @@ class PlainValues(Values):
         large = outside(values, (-_WHOLE_DOUBLES, _WHOLE_DOUBLES))
         return _without(cells, large) if exact and write is not bool_cell else cells
 
+    def typed(self) -> Bools:
+        return np.zeros(len(self.values), dtype=np.bool_)
+
     def raw(self) -> Iterator[bytes]:
         null = np.zeros(len(self.values), dtype=np.bool_) if self.null is None else self.null
         yield np.where(null, self.values.dtype.type(0), self.values).tobytes()
@@ -122,7 +128,7 @@ class Moments(Values):
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
         if exact or not column.kind.temporal or (self.zoned and column.kind is Kind.DATE):
-            builder.add(Cells.of(self.written()))
+            builder.add(Cells.of(self.written()), typed=self.typed())
             return
         assert isinstance(builder, OrdinalBuilder)
         if column.kind is Kind.DATE:
@@ -135,6 +141,9 @@ class Moments(Values):
 
     def written(self, *, exact: bool = False) -> list[bytes]:
         return [*map(_zoned_cell if self.zoned else moment_cell, self.values.tolist())]
+
+    def typed(self) -> Bools:
+        return np.ones(len(self.values), dtype=np.bool_)
 
     def raw(self) -> Iterator[bytes]:
         yield self.values.tobytes()
@@ -150,11 +159,15 @@ class Objects(Values):
         return Objects(self.values[rows])
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
-        builder.add(Cells.of(self.written(exact=_is_exact(column, exact=exact))))
+        cells = self.written(exact=_is_exact(column, exact=exact))
+        builder.add(Cells.of(cells), typed=self.typed())
 
     def written(self, *, exact: bool = False) -> list[bytes]:
         write = _exact_cell if exact else object_cell
         return [*map(write, self.values)]
+
+    def typed(self) -> Bools:
+        return np.fromiter(map(_is_moment, self.values), np.bool_, len(self.values))
 
     def raw(self) -> Iterator[bytes]:
         cells = self.written()
@@ -181,11 +194,15 @@ class Coded(Values):
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
         cells = self.few.written(exact=_is_exact(column, exact=exact))
-        builder.add(Cells.of([*cells, b""]), self.places)
+        typed = np.append(self.few.typed(), False)
+        builder.add(Cells.of([*cells, b""]), self.places, typed)
 
     def written(self, *, exact: bool = False) -> list[bytes]:
         cells = [*self.few.written(exact=exact), b""]
         return [cells[place] for place in self.places.tolist()]
+
+    def typed(self) -> Bools:
+        return np.append(self.few.typed(), False)[self.places]
 
     def raw(self) -> Iterator[bytes]:
         yield from (b"\0".join(self.few.written()), self.places.tobytes())
@@ -223,6 +240,14 @@ def _exact_cell(value: object) -> bytes:
     """The cell of an object, as `object_cell` has it; that of a large number is empty."""
     number: Any = value if issubclass(type(value), _NUMBERS) else 0
     return object_cell(value) if -_WHOLE_DOUBLES <= number <= _WHOLE_DOUBLES else b""
+
+
+def _is_moment(value: object) -> bool:
+    """Whether an object is a date or a timestamp of a known type."""
+    kind = type(value)
+    if kind in (datetime.date, datetime.datetime, np.datetime64):
+        return True
+    return kind is getattr(sys.modules.get("pandas"), "Timestamp", None)
 
 
 def _text_cell(value: str) -> bytes:

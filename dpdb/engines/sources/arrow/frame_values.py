@@ -24,6 +24,7 @@ from dpdb.engines.sources.frame_values import Moments, PlainValues, Values
 from dpdb.policy.catalog import Column
 from dpdb.policy.schemas.stored_types import StoredColumn, is_read_as, stored_type
 from dpdb.records import dataclass
+from dpdb.vectors.vector import Bools
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -43,6 +44,10 @@ class ArrowValues(Values):
     def written(self, *, exact: bool = False) -> list[bytes]:
         return [cell for chunk in self.values.chunks for cell in _of(chunk).written()]
 
+    def typed(self) -> Bools:
+        chunks = [_of(chunk).typed() for chunk in self.values.chunks]
+        return np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.bool_)
+
     def raw(self) -> Iterator[bytes]:
         for chunk in self.values.chunks:
             yield from _of(chunk).raw()
@@ -61,10 +66,13 @@ class _Chunk(Values):
         if is_read_as(StoredColumn("", stored_type(self.values.type)), column.kind):
             add_values(builder, column, self.values, exact=exact)
         else:
-            builder.add(cells(self.values))
+            builder.add(cells(self.values), typed=self.typed())
 
     def written(self, *, exact: bool = False) -> list[bytes]:
         return cells(self.values).written()
+
+    def typed(self) -> Bools:
+        return np.full(len(self.values), types.is_temporal(self.values.type), dtype=np.bool_)
 
     def raw(self) -> Iterator[bytes]:
         texts = compute.fill_null(texts_of(self.values), "")

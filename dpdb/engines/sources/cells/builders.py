@@ -33,13 +33,17 @@ from dpdb.policy.csv.csv_format import NO_QUOTES, ORDINARY, Punctuation
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
+from dpdb.vectors.vector import Bools
 
 
 class Builder(Protocol):
     """Gathers the cells of one column."""
 
-    def add(self, column: Cells, places: Places | None = None) -> None:
-        """Append the cells of a block, or those at `places` among them; an empty one is missing."""
+    def add(self, column: Cells, places: Places | None = None, typed: Bools | None = None) -> None:
+        """Append the cells of a block, or those at `places` among them; an empty one is missing.
+
+        `typed` says which of a data frame's cells are no texts, but dates or timestamps.
+        """
 
     def finish(self) -> Numbers | Codes:
         """The column of all cells added since it was last asked for."""

@@ -19,6 +19,7 @@ from dpdb.policy.cell_format import PLAIN
 from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
+from dpdb.vectors.vector import Bools
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,14 +38,22 @@ class FormattedCells:
         null = frozenset(text.encode() for text in column.cells.null)
         return cls(column, punctuation, null)
 
-    def plain(self, cells: Cells, places: Places | None) -> tuple[Cells, Places]:
-        """The different cells as the grammar reads them, and which of them each cell is."""
+    def plain(
+        self, cells: Cells, places: Places | None, typed: Bools | None = None
+    ) -> tuple[Cells, Places]:
+        """The different cells as the grammar reads them, and which of them each cell is.
+
+        `typed` says which cells are dates or timestamps of a data frame, in ISO 8601. A date column
+        reads these as they are: its format is for texts.
+        """
         different = DistinctCells()
         numbers = different.numbers(cells)
-        written = different.cells(np.arange(len(different))).written()
-        return Cells.of([*map(self.rewritten, written)]), (
-            numbers if places is None else numbers[places]
-        )
+        plain = [*map(self.rewritten, different.cells(np.arange(len(different))).written())]
+        if typed is not None and self.column.kind.temporal:
+            read = np.flatnonzero(typed)
+            numbers[read] = len(plain) + np.arange(len(read))
+            plain += cells.among(read).written()
+        return Cells.of(plain), numbers if places is None else numbers[places]
 
     def rewritten(self, raw: bytes) -> bytes:
         """A cell, without quotes, as the grammar reads it."""
@@ -70,10 +79,13 @@ class FormattedBuilder(ABC):
 
     formatted: FormattedCells | None = None
 
-    def add(self, column: Cells, places: Places | None = None) -> None:
-        """Append the cells of a block, or those at `places` among them; an empty one is missing."""
+    def add(self, column: Cells, places: Places | None = None, typed: Bools | None = None) -> None:
+        """Append the cells of a block, or those at `places` among them; an empty one is missing.
+
+        `typed` says which of a data frame's cells are no texts, but dates or timestamps.
+        """
         if self.formatted is not None:
-            column, places = self.formatted.plain(column, places)
+            column, places = self.formatted.plain(column, places, typed)
         self._add(column, places)
 
     @abstractmethod
