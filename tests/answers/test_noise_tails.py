@@ -31,6 +31,10 @@ def test_the_tail_of_two_laplace_noises(first: float, second: float) -> None:
         assert found == pytest.approx(expected, rel=2e-5)
 
 
+def test_a_sum_of_no_noises_is_zero() -> None:
+    assert margin((), (), 0.95) == 0
+
+
 def test_noise_of_no_scale_has_no_part_in_the_tail() -> None:
     for first, second in itertools.permutations((0.0, 2.0)):
         found = laplace_tail(np.array([3.0]), [np.array([first]), np.array([second])])

@@ -121,7 +121,10 @@ def _estimate(plan: Plan, output: Output) -> Estimate | None:
 
 
 def _known_margin(plan: Plan, output: Output, estimate: Estimate) -> str | None:
-    """The ± of a COUNT or SUM, or of another column of one noisy value."""
+    """The ± of a COUNT or SUM, of another column of one noisy value, or of a constant's mean."""
+    grid, ratio = estimate.moments.grid, estimate.aggregate.function in (Function.AVG, *_VARIANCES)
+    if ratio and grid is not None and grid.lower == grid.upper:
+        return "0"
     promised = promised_error(plan, output)
     if promised is not None:
         if estimate.aggregate.kind is Kind.INTEGER:
@@ -139,7 +142,7 @@ def _margins_by_rows(plan: Plan, estimate: Estimate) -> list[tuple[int, str]]:
     if moments.count is None or moments.total is None or moments.grid is None:
         return []
     if not moments.count.weights:  # the number of rows is public
-        numbers: tuple[int, ...] = (int(moments.count.constant),)
+        numbers: tuple[int, ...] = (max(int(moments.count.constant), 1),)
     else:
         numbers = tuple(rows // 10 for rows in ROWS) if plan.keys else ROWS
     return [(rows, _figure(_error(plan, estimate, rows), estimate)) for rows in numbers]

@@ -153,7 +153,7 @@ def margin(weights: tuple[float, ...], noises: tuple[Additive, ...], confidence:
     if len(set(map(abs, weights))) == len(set(noises)) == 1:
         return abs(weights[0]) * noises[0].quantile(confidence, len(weights))
     scales = [abs(w) * float(n.scale) for w, n in zip(weights, noises, strict=True)]
-    most, whole = max(scales), sum(map(abs, weights))
+    most, whole = max(scales, default=0.0), sum(map(abs, weights))
     if not most:
         return 0.0
     laws = {noise.law for noise in noises}
