@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
+from dpdb.errors import InternalError
 from dpdb.plan.expressions.expressions import (
     Call,
     Case,
@@ -100,14 +101,20 @@ MATCH = Cost(2_400, 40)
 _NUMBERS = (
     "abs", "floor", "ceil", "trunc", "sign", "clamp", "least", "greatest", "coalesce", "nullif",
 )  # fmt: skip
+_TEXTS = (
+    "lower", "upper", "length", "trim", "ltrim", "rtrim", "substr", "left", "right", "replace",
+    "position", "starts_with", "ends_with", "contains",
+)  # fmt: skip
 _CALLS = {
-    **dict.fromkeys(TEXT_CALLS, TEXT),
+    **dict.fromkeys(_TEXTS, TEXT),
     **dict.fromkeys(_NUMBERS, NUMBER),
     "split_part": SPLIT,
     "concat": JOINED,
     "tuple": JOINED,
     "regexp_contains": MATCH,
 }
+if TEXT_CALLS - _CALLS.keys():
+    raise InternalError(f"without a price: {sorted(TEXT_CALLS - _CALLS.keys())}")
 
 
 def like(pattern: Sequence[str | None]) -> Cost:

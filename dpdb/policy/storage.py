@@ -33,8 +33,8 @@ class _Facts:
 class Storage(Enum):
     """The storages of tables: kinds of files, servers, clusters.
 
-    Two places match on them: `policy.schemas.table_files`, where columns are found, and
-    `engines.sources.opening`, where rows are read.
+    Three places match on them: `policy.schemas.table_files`, where columns are found,
+    `engines.sources.opening`, where rows are read, and `lab.studies.draft`, which guesses types.
     """
 
     CSV = _Facts("CSV", typed=False)

@@ -33,8 +33,10 @@ def write_cells(path: Path, rows: pa.Table) -> Path:
     elif path.suffix == ".jsonl":
         lines = (json.dumps(dict(zip(rows.column_names, row, strict=True))) for row in records)
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    else:
+    elif path.suffix == ".xlsx":
         workbook(path, [rows.column_names, *records])
+    else:
+        raise ValueError(path.suffix)
     return path
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import assert_never
 
 from dpdb.errors import DataFileError
 from dpdb.lab.studies.cells import text_rows
@@ -87,8 +88,14 @@ def drafts(source: str, form: CsvFormat) -> list[Draft]:
             return [_guessed_draft(replace(table, columns=columns))]
         case Storage.EXCEL:
             return [_guessed_draft(table) for table in undeclared_tables(path)]
-        case _:
+        case (
+            Storage.PARQUET | Storage.DUCKDB | Storage.SQLITE
+            # No file has one of these.
+            | Storage.POSTGRESQL | Storage.SPARK | Storage.FRAME | Storage.TRIAL
+        ):  # fmt: skip
             return [_typed_draft(table) for table in undeclared_tables(path)]
+        case unknown:
+            assert_never(unknown)
 
 
 def _keys(table: Table) -> list[str]:
