@@ -10,10 +10,13 @@ Where dpdb means something else, the condition is written twice, first for dpdb 
 from __future__ import annotations
 
 import random
-from itertools import cycle
+import re
+from itertools import chain, cycle
 
 import pytest
 
+from dpdb.plan.expressions.functions import FUNCTIONS
+from tests.engines.conformance import test_semantics as semantics
 from tests.support.exactly import exactly, planned
 from tests.support.two_engines import check_condition, check_number, check_text
 
@@ -57,6 +60,17 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
         ("CLAMP(i // j, -60, 60)", "i::INT // NULLIF(j, 0)::INT"),
         ("CLAMP(SAFE_DIVIDE(i, j), -60, 60)", "i / NULLIF(j, 0)"),
     ],
+    "other spellings": [
+        ("SAFE_ADD(i, j)", "i + j"), ("SAFE_SUBTRACT(i, j)", "i - j"),
+        ("SAFE_MULTIPLY(i, j)", "i * j"), ("SAFE_NEGATE(i)", "-i"),
+        ("CLAMP(DIV0(i, j), -60, 60)", "CASE WHEN j = 0 THEN 0 ELSE i / j END"),
+        ("CLAMP(DIV0NULL(i, j), -60, 60)", "CASE WHEN j = 0 OR j IS NULL THEN 0 ELSE i / j END"),
+        ("ZEROIFNULL(i)", "coalesce(i, 0)"), ("NULLIFZERO(i)", "nullif(i, 0)"),
+        ("NVL2(i, j, n)", "CASE WHEN i IS NOT NULL THEN j ELSE n END"),
+        ("DECODE(i, 1, 5, NULL, 7, 9)", "CASE WHEN i = 1 THEN 5 WHEN i IS NULL THEN 7 ELSE 9 END"),
+        ("WIDTH_BUCKET(i, -20, 20, 8)",
+         "CASE WHEN i < -20 THEN 0 WHEN i >= 20 THEN 9 ELSE floor((i + 20) / 5) + 1 END"),
+    ],
     "parts of dates": [
         "YEAR(d)", "QUARTER(d)", "MONTH(d)", "WEEK(d)", "DAY(d)", "DAYOFWEEK(d)", "ISODOW(d)",
         "DAYOFYEAR(d)", "EXTRACT(YEAR FROM d)", "EXTRACT(DOW FROM e)", "EXTRACT(DOY FROM e)",
@@ -89,6 +103,7 @@ NUMBERS: dict[str, list[str | tuple[str, str]]] = {
     "lengths": [
         ("CLAMP(POSITION('b' IN t), 0, 60)", "strpos(t, 'b')"),
         ("CLAMP(STRPOS(t, 'a'), 0, 60)", "strpos(t, 'a')"),
+        ("CLAMP(LOCATE('a', t), 0, 60)", "strpos(t, 'a')"),
         ("CLAMP(LENGTH(TRIM(t)), 0, 60)", "length(trim(t))"),
     ],
 }  # fmt: skip
@@ -188,7 +203,7 @@ CONDITIONS: list[str | tuple[str, str]] = [
     ("NOT t ILIKE ALL ('%A%', '_b%')", "NOT (t ILIKE '%a%' AND t ILIKE '_b%')"),
     "STARTS_WITH(t, 'ab')", ("ENDS_WITH(t, 'c')", "ends_with(t, 'c')"), "CONTAINS(t, 'b')",
     *((f"REGEXP_CONTAINS(t, '{p}')", f"regexp_matches(t, '{p}')") for p in PATTERNS),
-    "i IS DISTINCT FROM j", "i IS NOT DISTINCT FROM j", "t IS DISTINCT FROM s",
+    ("EQUAL_NULL(i, j)", "i IS NOT DISTINCT FROM j"), "i IS DISTINCT FROM j", "i IS NOT DISTINCT FROM j", "t IS DISTINCT FROM s",
     "t IS NOT DISTINCT FROM NULL", "NOT (b IS DISTINCT FROM c)",
     ("i BETWEEN SYMMETRIC 3 AND -3", "i BETWEEN -3 AND 3"),
     ("i BETWEEN SYMMETRIC j AND n", "i BETWEEN j AND n OR i BETWEEN n AND j"),
@@ -216,6 +231,17 @@ KEYS: list[str | tuple[str, str]] = [
     "CASE WHEN b THEN j WHEN c THEN 2.5 END", "i IS NULL", "CONTAINS(t, 'a')",
     ("j / 2", "j / 2"), "SPLIT_PART(s, 'b', 1)",
 ]  # fmt: skip
+
+
+def test_every_function_has_an_example():
+    cases = chain(
+        *NUMBERS.values(), TEXTS, DATES, MOMENTS, CONDITIONS, KEYS,
+        semantics.CONDITIONS, semantics.NUMBERS, semantics.STRINGS,
+    )  # fmt: skip
+    called = {name for case in cases for name in re.findall(r"\w+(?=\()", _pair(case)[0])}
+    assert [
+        each.name for each in FUNCTIONS.values() if called.isdisjoint((each.name, *each.aliases))
+    ] == []
 
 
 def _pair(case: str | tuple[str, str]) -> tuple[str, str]:
