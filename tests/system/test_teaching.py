@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reading.reader import read_policy
@@ -79,22 +80,17 @@ def test_what_no_row_matches_counts_as_one_mean_row(capsys: pytest.CaptureFixtur
     assert shown["b"] == pytest.approx(10 * mean)
 
 
-@pytest.mark.parametrize(
-    ("form", "mark"),
-    [
-        ("table", " · not private\n"),
-        ("vertical", " · not private\n"),
-        ("csv", "# not private\nCOUNT(*)\n"),
-        ("markdown", "\n\n*not private*\n"),
-        ("json", '"private": false'),
-    ],
-)
-def test_every_answer_says_that_it_is_not_private(
-    capsys: pytest.CaptureFixture[str], form: str, mark: str
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_answer_says_that_it_is_not_private_and_what_is_revealed(
+    capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
-    script = "SELECT COUNT(*) FROM people; SET dp = off; SELECT COUNT(*) FROM people"
+    query = "SELECT COUNT(*) FROM people"
+    script = f"{query}; SET reveal = on; SET sensitivity = 'local'; {query}"
     assert main([PEOPLE, "--teach", "--format", form, "-c", script]) == 0
-    assert capsys.readouterr().out.count(mark) == 2
+    shown = capsys.readouterr().out
+    as_json = form == "json"
+    assert shown.count('"private": false' if as_json else "not private") == 2
+    assert shown.count('"stat": 10000.0, "b": 10.0' if as_json else "# stat=10000 b=10") == 1
 
 
 def test_an_answer_whose_noise_can_be_foretold_is_not_private() -> None:

@@ -71,12 +71,13 @@ def _first_rows(answer: AnswerRecord) -> str:
 
 
 def as_markdown(answer: AnswerRecord, *, intervals: bool = False) -> str:
-    """A Markdown table, and a line below if the answer is not private."""
+    """A Markdown table, and lines below if the answer is not private."""
     header, columns = text_sheet(answer, intervals=intervals)
     table = grid(
         [*map(markdown, header)], [[*map(markdown, column)] for column in columns], MARKDOWN
     )
-    text = table if answer.private else f"{table}\n\n*{NOT_PRIVATE}*"
+    below = [*revealed(answer), *([] if answer.private else [NOT_PRIVATE])]
+    text = "\n\n".join((table, *(f"*{line}*" for line in below)))
     return marked(answer, text, "*{}*", "\n\n")
 
 
