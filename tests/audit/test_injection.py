@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import StatementError, printable
 from dpdb.interfaces.cli import main as cli
 from dpdb.interfaces.cli.parsers import SUBCOMMANDS
@@ -75,7 +76,7 @@ def test_a26_nothing_printed_moves_the_cursor_or_computes(tmp_path, capsys):
         ' SELECT COUNT(*) AS "\x1b[2J", COUNT(*) AS "\u202e", COUNT(*) AS "@x" FROM odd;'
         ' SELECT "\x1b[31m" FROM odd; SELECT COUNT(\x1b[31m) FROM odd; SELECT COUNT(nobody) FROM odd'
     )
-    for form in ("table", "csv", "json", "markdown", "vertical"):
+    for form in FORMATS:
         cli.main([str(tmp_path / "odd.csv"), "--format", form, "--on-error", "continue",
                   "-c", statements])  # fmt: skip
         shown = capsys.readouterr()

@@ -21,7 +21,7 @@ def column(declaration: str) -> str:
 
 
 BROKEN: list[tuple[str | bytes, int | None, str]] = [
-    # (policy, line, what is said of it)
+    # (policy, line, what is said of it, with "\nhint: …" where it has a hint)
     ("", None, "no [tables.NAME] section"),
     ("[budget]\nepsilon = 1\n", None, "no [tables.NAME] section"),
     ("tables = 3\n", 1, "tables"),
@@ -34,9 +34,9 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     ("[budget]\nepsilon = 1\nepsilon = 2\n", 3, "line 3"),
     (b"\xff\xfe[\x00", None, "not UTF-8"),
     # Unknown and misspelt
-    (f"[budgett]\n{GOOD}", 1, "did you mean budget?"),
-    (f"[budget]\nepsilom = 1\n{GOOD}", 2, "did you mean epsilon?"),
-    (f'[privacy]\n\nneighbours = "replace"\n{GOOD}', 3, "did you mean neighbors?"),
+    (f"[budgett]\n{GOOD}", 1, "\nhint: did you mean budget?"),
+    (f"[budget]\nepsilom = 1\n{GOOD}", 2, "\nhint: did you mean epsilon?"),
+    (f'[privacy]\n\nneighbours = "replace"\n{GOOD}', 3, "\nhint: did you mean neighbors?"),
     (f'{GOOD}\n[privacy]\nneighbors = "both"\n', 7, '"add-remove", "replace"'),
     ('[tables.t]\ntable = "u"\n' + REST, 2, "goes with the path of a DuckDB or SQLite file"),
     ('[tables.t]\npath = "t.parquet"\ntable = "u"\n' + REST, 3, "goes with the path of a DuckDB or SQLite file"),
@@ -44,7 +44,7 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     ('[tables.t]\npath = "t.parquet"\nseparator = ";"\n' + REST, 3, "a Parquet file has no separator"),
     ('[tables.t]\npath = "t.duckdb"\nheader = false\n' + REST, 3, "a DuckDB file has no header"),
     ('[tables.t]\npth = "t.csv"\n[tables.t.columns]\na = { type = "text" }\n', 2, "path"),
-    (column('typ = "integer"'), 5, "did you mean type?"),
+    (column('typ = "integer"'), 5, "\nhint: did you mean type?"),
     (column('type = "int"'), 5, "integer, number, text, boolean, date, timestamp"),
     (column('type = ["integer"]'), 5, "integer, number, text, boolean, date, timestamp"),
     (column("bounds = [0, 1]"), 5, "integer, number, text, boolean, date, timestamp"),
@@ -147,7 +147,7 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (f'{TABLE}quote = ","\n{REST}', 3, "quote is one"),
     (f'{TABLE}decimal = ";"\n{REST}', 3, "decimal is"),
     (f'{TABLE}separator = "^"\nquote = "^"\n{REST}', 4, "another"),
-    (f'{TABLE}seperator = ";"\n{REST}', 3, "did you mean separator?"),
+    (f'{TABLE}seperator = ";"\n{REST}', 3, "\nhint: did you mean separator?"),
     # Hostile
     (f"a = {'[' * DEEP}", None, ""),
     (f"a = {'{a=' * DEEP}", None, ""),
