@@ -223,7 +223,7 @@ def owned(group: str, number: int, owner: str = "someone") -> list[Row]:
     return [(group, "5", "7", owner)] * number
 
 
-GAUSSIAN = Options(mechanism=NoiseKind.GAUSSIAN)
+[GAUSSIAN] = (Options(mechanism=kind) for kind in NoiseKind if kind.is_euclidean)
 SMOOTH = Options(sensitivity="smooth")
 BY_G = "SELECT COUNT(*) FROM t GROUP BY g"
 PAIRS = [

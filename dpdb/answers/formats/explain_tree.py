@@ -16,7 +16,7 @@ from dpdb.answers.formats.sheet import figure
 from dpdb.answers.formats.summaries import summary
 from dpdb.answers.notes.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.errors import folded, printable
+from dpdb.errors import InternalError, folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.physical.plan import Plan, Release
@@ -25,6 +25,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.mechanism import MECHANISMS
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.records import dataclass
 
@@ -48,11 +49,14 @@ CHANGES = {
     "staircase": "the most {} can change one number",
     "exponential": "the most {} can change it (of a value's rank, count or weight)",
     "halves": "the most {} can change it (of a value's rank in its half)",
+    "smooth laplace": "smooth: read off the rows, and as secret as they are",
     "interval": "the most {} can change it (of how many ranks an interval has to spare)",
     "walk": "the most {} can change how many rows are beyond a value",
     "threshold": "the most {} can change the numbers of units of all keys",
 }
 """The meaning of each mechanism's sensitivity; the braces stand for the rows."""
+if CHANGES.keys() - {"interval"} != {each.name for each in MECHANISMS}:
+    raise InternalError("EXPLAIN has no words for the sensitivity of a mechanism")
 
 
 def explain_screen(
@@ -197,9 +201,9 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
 def _change(reports: Sequence[ReleaseReport], whose: str, how: str) -> str:
     """The sensitivity of a release: that of all its parts, added up."""
     sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
-    if not sizes:
-        return "smooth: read off the rows, and as secret as they are"
     most = CHANGES[how].format(whose)
+    if not sizes:
+        return most
     if len(reports) > 1:
         most = f"the most {whose} can change them, added up"
     if len(sizes) > 1:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import assert_never
 
-from dpdb.errors import InvalidOption, Place, TooLarge
+from dpdb.errors import InternalError, InvalidOption, Place, TooLarge
 from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.logical.query import Options
 from dpdb.plan.ranges.statistics import Grid, Joint, Ranks
@@ -101,9 +101,15 @@ class MechanismChoice:
         )
 
     def for_joint(self, statistic: Joint, share: BudgetShare) -> Mechanism:
-        """Laplace noise for a vector, of one scale on all of its parts."""
-        change = sensitivity.joint(statistic.signed_bounds, self.contribution)
-        return self._scaled(Laplace(change, share.epsilon))
+        """The noise for a vector, of one scale on all of its parts; of a kind that draws such."""
+        match self.options.kind:
+            case NoiseKind.LAPLACE:
+                change = sensitivity.joint(statistic.signed_bounds, self.contribution)
+                return self._scaled(Laplace(change, share.epsilon))
+            case NoiseKind.GAUSSIAN | NoiseKind.STAIRCASE as kind:
+                raise InternalError(f"{kind} noise draws no vectors")
+            case other:
+                assert_never(other)
 
     def for_distinct(self, share: BudgetShare) -> Mechanism:
         """The mechanism for a number of different values."""

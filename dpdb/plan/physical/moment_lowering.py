@@ -70,9 +70,9 @@ class MomentLowering:
         """Whether each moment is a release of its own.
 
         Under zCDP the squares of ε add up, and a vector gains nothing over its parts; nor does one
-        with Gaussian noise.
+        with noise of a kind that draws none.
         """
-        return self.share.concentrated or self.choice.options.kind.is_euclidean
+        return self.share.concentrated or not self.choice.options.kind.draws_vectors
 
     @property
     def _contribution(self) -> Contribution:

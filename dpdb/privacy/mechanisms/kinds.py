@@ -28,18 +28,24 @@ class NoiseKind(StrEnum):
                 assert_never(other)
 
     @property
+    def draws_vectors(self) -> bool:
+        """Whether one draw of it hides a vector, as `MechanismChoice.for_joint` makes it."""
+        match self:
+            case NoiseKind.LAPLACE:
+                return True
+            case NoiseKind.GAUSSIAN | NoiseKind.STAIRCASE:
+                return False
+            case other:
+                assert_never(other)
+
+    @property
     def of_ratios(self) -> NoiseKind:
         """The noise on the sums behind averages and variances, which needs a `Law`.
 
-        If it is another kind, counts and sums are drawn apart from these.
+        Their sums are a vector, or by ℓ2 sensitivity releases of their own. If it is another kind,
+        counts and sums are drawn apart from these.
         """
-        match self:
-            case NoiseKind.LAPLACE | NoiseKind.GAUSSIAN:
-                return self
-            case NoiseKind.STAIRCASE:
-                return NoiseKind.LAPLACE
-            case other:
-                assert_never(other)
+        return self if self.draws_vectors or self.is_euclidean else NoiseKind.LAPLACE
 
 
 class Law(Enum):

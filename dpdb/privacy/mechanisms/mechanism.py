@@ -21,10 +21,12 @@ from __future__ import annotations
 import math
 from typing import assert_never, get_args
 
+from dpdb.errors import InternalError
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves, nodes
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
@@ -36,7 +38,13 @@ Additive = Laplace | Gaussian | Staircase
 Selection = Exponential | Bracket | Halves | Walk
 """The choice of a value, whose distance from the exact one depends on the rows."""
 Mechanism = Additive | Selection | Smooth | Threshold
-MECHANISMS: tuple[type, ...] = get_args(Mechanism)
+MECHANISMS: tuple[type[Mechanism], ...] = get_args(Mechanism)
+_OF_KIND: dict[NoiseKind, type[Additive]] = {each.kind: each for each in get_args(Additive)}
+if _OF_KIND.keys() != set(NoiseKind):
+    raise InternalError(f"kinds of noise without a mechanism: {set(NoiseKind) - _OF_KIND.keys()}")
+for _kind in NoiseKind:
+    if _OF_KIND[_kind.of_ratios].law is None:
+        raise InternalError(f"{_kind.of_ratios} noise is on ratios, and has no law for their ±")
 
 
 def public_noise(mechanism: Mechanism) -> Additive | None:
