@@ -33,7 +33,7 @@ def test_a_function_is_there(name: str) -> None:
 
 
 def test_what_is_named_without_a_path_is_somewhere() -> None:
-    modules = list(ROOT.glob("dpdb/**/*.py"))
+    modules = [*ROOT.glob("dpdb/**/*.py"), *ROOT.glob("tests/**/*.py")]
     assert set(re.findall(r"`(\w+\.py)`", PAGE)) <= {path.name for path in modules}
     code = "\n".join(path.read_text(encoding="utf-8") for path in modules)
     for name in re.findall(r"`([A-Z]\w+)(?:\.\w+)?`", PAGE):
