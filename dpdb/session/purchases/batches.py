@@ -16,7 +16,7 @@ from dpdb.answers.estimates import Noisy
 from dpdb.answers.formats.footer import DIGITS
 from dpdb.answers.notes.release_reports import promised_error
 from dpdb.answers.record import Cell
-from dpdb.errors import BudgetExceeded, DpdbError, paid_for
+from dpdb.errors import BudgetExceeded, DpdbError, UnknownName, paid_for
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.batch import JointQuery, can_be_joined, joined, unlabelled
 from dpdb.plan.logical.query import Query
@@ -74,10 +74,13 @@ def asked_in(
 
     What SET sets among them holds for those after it. Raises DpdbError, which names the statement.
     """
-    asked = []
+    asked, made = [], set[str]()
     for text, parameters, options in members:
         try:
-            match read(text, parameters, **options):
+            statement = read(text, parameters, **options)
+            if isinstance(statement, Select) and statement.name:
+                made.add(f"no table {statement.name}".casefold())
+            match statement:
                 case Assign() as assign:
                     settings = settings.changed(assign, teach=teach)
                 case Select(query=query, explain=False) if not (
@@ -87,8 +90,12 @@ def asked_in(
                     share, is_fresh = usual_share(query, balance), settings.repeats_are_paid
                     asked.append(Asked(text, query, share, is_fresh))
         except DpdbError as error:
+            if error.message.casefold() in made:
+                message = f"{error.message} yet: a plan comes before its statements"
+                hint = "CREATE TEMP TABLE goes above SET plan = on, or into a file before"
+                error = UnknownName(message, hint=hint, place=error.place)
             error.statement = text
-            raise
+            raise error from None
     return asked
 
 

@@ -293,6 +293,16 @@ def test_a_refused_plan_runs_nothing(run: Run, people: Path) -> None:
     assert "age < 40" not in ran.out
 
 
+def test_a_temporary_table_is_made_before_the_plan_that_reads_it(run: Run, people: Path) -> None:
+    made = "CREATE TEMP TABLE Old AS SELECT COUNT(*) AS n FROM people WHERE age > 60;\n"
+    ran = run(people, stdin=f"SET plan = on;\n{made}SELECT MAX(n) FROM old;")
+    assert (ran.code, ran.out.count("spent")) == (1, 0)
+    assert "no table old yet: a plan comes before its statements" in ran.err
+    assert "hint: CREATE TEMP TABLE goes above SET plan = on" in ran.err
+    ran = run(people, stdin=f"{made}SET plan = on;\nSELECT MAX(n) FROM old;")
+    assert (ran.code, ran.err) == (0, "")
+
+
 def test_files_are_planned_by_a_command(run: Run, people: Path, tmp_path: Path) -> None:
     (tmp_path / "two.sql").write_text(FILE)
     ran = run(people, "--json", stdin=f".plan {tmp_path / 'two.sql'}\n{COUNT};")
