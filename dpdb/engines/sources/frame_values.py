@@ -20,6 +20,7 @@ from dpdb.engines.sources.cells.grids import Floats
 from dpdb.engines.sources.cells.ordinals import OrdinalBuilder
 from dpdb.engines.sources.cells.records import Cells, Places
 from dpdb.policy.catalog import Column, Kind
+from dpdb.policy.cell_format import PLAIN
 from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, TIMESTAMPS
 from dpdb.policy.written_cells import bool_cell, float_cell, int_cell, moment_cell
@@ -74,7 +75,7 @@ class PlainValues(Values):
 
     def add_to(self, builder: Builder, column: Column, *, exact: bool) -> None:
         kind = self.values.dtype.kind
-        numeric = column.kind in (Kind.INTEGER, Kind.NUMBER) and kind in "iuf"
+        numeric = column.kind in (Kind.INTEGER, Kind.NUMBER) and kind in "iuf" and _is_plain(column)
         if not numeric or (exact and (kind == "f" or column.kind is Kind.NUMBER)):
             builder.add(Cells.of(self.written(exact=_is_exact(column, exact=exact))))
             return
@@ -208,9 +209,14 @@ class Coded(Values):
         yield from (b"\0".join(self.few.written()), self.places.tobytes())
 
 
+def _is_plain(column: Column) -> bool:
+    """Whether no format rewrites the cells of a column, so that numbers can do without them."""
+    return column.cells == PLAIN
+
+
 def _is_exact(column: Column, *, exact: bool) -> bool:
-    """Whether a column tells numbers apart that a double does not: an identifier, or a text."""
-    return exact or column.kind is Kind.TEXT
+    """Whether digits of numbers count, also those that a double lacks."""
+    return exact or column.kind is Kind.TEXT or not _is_plain(column)
 
 
 def _without(cells: list[bytes], null: Bools) -> list[bytes]:

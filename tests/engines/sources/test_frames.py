@@ -21,6 +21,7 @@ from dateutil import tz
 from dpdb.engines.sources import frame_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.cell_format import CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.frames import held_frame
 from dpdb.vectors.columns import Numbers
@@ -192,10 +193,25 @@ def values(table: Table) -> list[Any]:
 
 ZONED = [pd.Timestamp("2020-01-02", tz="UTC"), pd.Timestamp("2020-06-02 12:00", tz="UTC")]
 LARGE = [1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53), 10**18, 10**18 + 1]
+FORMATTED = {
+    "percent": CellFormat(percent=True),
+    "nulls": CellFormat(null=("-33.0", "0.0", "17.85")),
+    "days": CellFormat(formats=("%m/%d/%Y", "%Y-%m-%d %H:%M:%S")),
+}
+FORMATS = {
+    f"{kind} {name}": Column("x", kind, cells=cells)
+    for kind in (Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP)
+    for name, cells in FORMATTED.items()
+    if (name == "days") <= kind.temporal
+} | {
+    "of a grid": Column(
+        "x", Kind.NUMBER, Fraction(-1), Fraction(1), Fraction(1, 1000), cells=FORMATTED["percent"]
+    )
+}
 ADDED: dict[str, tuple[list[Any], object]] = {
     "integers become floats": (LARGE, np.nan),
     "integers become objects": (LARGE, "x"),
-    "floats become objects": ([0.005, 1.005, -0.0, 2.0**53, 1e22], "x"),
+    "floats become objects": ([0.005, 1.005, -33.05, 17.85, -33.0, -0.0, 2.0**53, 1e300], "x"),
     "timestamps become objects": (
         [pd.Timestamp("2020-01-02"), pd.Timestamp("2020-01-02 12:00")],
         "x",
@@ -212,7 +228,7 @@ def test_a_row_that_changes_the_dtype_changes_no_other_row(change: str, unit: st
     rows, added = ADDED[change]
     one, other = pd.Series(rows), pd.Series([*rows, added])
     assert one.dtype != other.dtype
-    for name, declared in DECLARATIONS.items():
+    for name, declared in (DECLARATIONS | FORMATS).items():
         if unit and (declared.lower is not None or not declared.nullable):
             continue
         read = []
