@@ -97,6 +97,8 @@ JOINED = Cost(1_200, sort=150_000)
 """Texts that are joined by `||`; 578, and 60,000 of 300,000 rows."""
 MATCH = Cost(2_400, 40)
 """A regular expression; 1,090 and 1 to 34 a byte."""
+PARSED = Cost(18_000, 18)
+"""STRPTIME and PARSE_DATE; 4,300 to 8,500, and 8.8 a character."""
 
 _NUMBERS = (
     "abs", "floor", "ceil", "trunc", "sign", "clamp", "least", "greatest", "coalesce", "nullif",
@@ -112,6 +114,8 @@ _CALLS = {
     "concat": JOINED,
     "tuple": JOINED,
     "regexp_contains": MATCH,
+    "strptime": PARSED,
+    "parse_date": PARSED,
 }
 if TEXT_CALLS - _CALLS.keys():
     raise InternalError(f"without a price: {sorted(TEXT_CALLS - _CALLS.keys())}")

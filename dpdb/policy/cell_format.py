@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from dpdb.errors import UsageError
 from dpdb.records import dataclass
@@ -38,7 +38,7 @@ _WORDS = {
     "b": ("month_name", "[A-Za-z]{3}"),
     "B": ("month_name", "[A-Za-z]{3,9}+"),
     "p": ("half", "[AaPp][Mm]"),
-    "z": ("zone", r"[Zz]|[+-][0-9]{2}:?[0-9]{2}"),
+    "z": ("zone", r"[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]"),
 }
 DIRECTIVES = (*_FIELDS, *_WORDS, "%")
 """The letters that can follow a % in a format."""
@@ -156,12 +156,15 @@ def _iso(parts: dict[str, str | None]) -> str | None:
         if not 1 <= numbers["half_hour"] <= 12:
             return None
         hour = numbers["half_hour"] % 12 + 12 * ((parts["half"] or "").lower() == "pm")
-    clock = f"{hour:02}:{numbers.get('minute', 0):02}:{numbers.get('second', 0):02}"
+    minute, second = numbers.get("minute", 0), numbers.get("second", 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    clock = f"{hour:02}:{minute:02}:{second:02}"
     fraction = parts.get("fraction")
     return f"{day.isoformat()} {clock}{'.' + fraction if fraction else ''}{parts.get('zone') or ''}"
 
 
-@cache
+@lru_cache(maxsize=1_000)
 def date_pattern(written: str) -> re.Pattern[str]:
     """The pattern of a format such as `%m/%d/%Y`; raises UsageError for one that is none.
 

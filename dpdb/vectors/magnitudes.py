@@ -99,7 +99,7 @@ def _call(call: Call) -> float:
             # The number is scaled up on the way, or rounded to such a unit.
             unit = 10.0 ** abs(int(digits.value or 0))
             return _product(parts[0] + 1, unit)
-        case "length" | "position" | "date_trunc" | "months_later":
+        case "length" | "position" | "date_trunc" | "months_later" | "parse_date" | "strptime":
             return float(MAGNITUDE_LIMIT)
         case "timestamp_trunc" | "timestamp_months_later" | "elapsed":
             return 2.0 * MAGNITUDE_LIMIT

@@ -103,6 +103,18 @@ def test_conditions_give_bounds_to_dates_that_nobody_declared(tmp_path: Path) ->
         assert float(mean.sensitivity) == len(days) - 1
         answer = undeclared.execute(f"SELECT CAST(d AS DATE) AS day, COUNT(*) {where} GROUP BY day")
         assert [row[0] for row in answer.rows] == [f"2024-01-{day:02}" for day in days]
+    parsed = "STRPTIME(d, '%Y-%m-%d')"
+    for text, where, days in (
+        ("PARSE_DATE('%Y-%m-%d', d)", "{} > '2024-01-01' AND {} < '2024-01-04'", [2, 3]),
+        (f"CAST({parsed} AS DATE)", "{} BETWEEN '2024-01-02' AND '2024-01-04'", [2, 3, 4]),
+        (parsed, "CAST({} AS DATE) BETWEEN '2024-01-02' AND '2024-01-04'", [2, 3, 4]),
+    ):
+        answer = undeclared.execute(
+            f"SELECT {text} AS day, COUNT(*) FROM t WHERE {where.replace('{}', text)} GROUP BY day"
+        )
+        assert [row[0][:10] for row in answer.rows] == [f"2024-01-{day:02}" for day in days]
+    with pytest.raises(MissingBounds):
+        undeclared.execute("SELECT AVG(PARSE_DATE('%Y-%m-%d', d)) FROM t")
     hours = "CAST(at AS TIMESTAMP) BETWEEN '2024-01-02 09:00:00' AND '2024-01-02 10:30:00'"
     answer = undeclared.execute(
         "SELECT DATE_TRUNC('hour', CAST(at AS TIMESTAMP)) AS hour, COUNT(*) FROM t"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpdb.errors import PolicyError, UsageError
 from dpdb.policy.catalog import Kind
-from dpdb.policy.cell_format import CellFormat, check_formats, reformatted
+from dpdb.policy.cell_format import UNREAD, CellFormat, check_formats, reformatted
 from dpdb.policy.reading.reader import read_policy
 from dpdb.policy.timestamps import read_timestamp
 
@@ -55,6 +55,13 @@ def test_texts_that_a_format_does_not_read(text: str) -> None:
 def test_times_that_are_none(text: str) -> None:
     form = CellFormat(("%Y-%m-%d %H:%M:%S",))
     assert read_timestamp(form.plain(f"2020-01-02 {text}", Kind.TIMESTAMP)) is None
+    assert form.plain(f"2020-01-02 {text}", Kind.DATE) == UNREAD
+
+
+@pytest.mark.parametrize("zone", ["+24:00", "-00:60", "+2:00", "UTC", ""])
+def test_zones_that_are_none(zone: str) -> None:
+    assert reformatted(f"2020-01-02 12:00{zone}", ["%Y-%m-%d %H:%M%z"]) is None
+    assert reformatted("2020-01-02 12:00+23:59", ["%Y-%m-%d %H:%M%z"]) is not None
 
 
 def test_the_first_format_that_fits_is_used() -> None:

@@ -685,6 +685,16 @@ SELECT COUNT(*) FROM people WHERE SUBSTR(name, TRUE) = 'x';
 SELECT COUNT(*) FROM people WHERE CLAMP(age, 1) = 3;
 -- TypeMismatch LEFT does not take
 SELECT COUNT(*) FROM people WHERE LEFT(name, age) = 'x';
+-- Unsupported 1:35 %Q is no directive directives are %Y, %y, %m, %d
+SELECT COUNT(*) FROM people WHERE STRPTIME(name, '%Q') > '2020-01-01';
+-- Unsupported 1:35 a format has a year
+SELECT COUNT(*) FROM people WHERE PARSE_DATE('%m/%d', name) > '2020-01-01';
+-- TypeMismatch PARSE_DATE does not take
+SELECT COUNT(*) FROM people WHERE PARSE_DATE(name, '%Y-%m-%d') > '2020-01-01';
+-- TypeMismatch STRPTIME does not take
+SELECT COUNT(*) FROM people WHERE STRPTIME(name, name) > '2020-01-01';
+-- TypeMismatch a text is needed
+SELECT COUNT(*) FROM people WHERE PARSE_TIMESTAMP('%Y-%m-%d', age) > '2020-01-01';
 -- TypeMismatch SPLIT_PART does not take
 SELECT COUNT(*) FROM people WHERE SPLIT_PART(name, '-', 0) = 'x';
 -- TypeMismatch REPLACE does not take

@@ -15,7 +15,7 @@ from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.real_functions import real_call
 from dpdb.vectors.vector import TextVector, Vector
 
-NUMBER, TEXT = Literal(1, Kind.INTEGER), Literal("a", Kind.TEXT)
+NUMBER, TEXT = Literal(1, Kind.INTEGER), Literal("%Y-%j", Kind.TEXT)
 UNIT = {"date_trunc": "month", "timestamp_trunc": "hour", "elapsed": "hour"}
 COUNTS = {"clamp": 3, "elapsed": 2}
 PAIRS = ("round", "power", "atan2", "least", "greatest", "nullif", "coalesce", "months_later",
@@ -50,17 +50,28 @@ def test_no_other_name_falls_through_to_one(name):
 TEXTS = [
     *("".join(each) for number in range(5) for each in product(" -a0\n\ud800É", repeat=number)),
     *(each * (10_000 // len(each)) for each in (" ", "-", "a", "0", "é", "a-b", " a  ")),
+    *(
+        "2020-001",
+        "1 Feb 00 23:59-23:59",
+        "a9999-12-31 12:00:00.5pm-",
+        "0001-366",
+        "2020-0" + "1" * 9,
+    ),
 ]
 CONSTANTS = {
     Kind.TEXT: ["a", " ", "-a", "xy" * 40],
     Kind.INTEGER: [-(10**9), -2, 0, 1, 3, 10**9],
 }
-PYTHON = {Kind.TEXT: str, Kind.INTEGER: int, Kind.BOOLEAN: bool}
+FORMATS = ["%Y-%j", "%d %b %y %H:%M%z", "a%Y-%m-%d %I:%M:%S.%f%p-"]
+PYTHON = {
+    Kind.TEXT: str, Kind.INTEGER: int, Kind.BOOLEAN: bool, Kind.DATE: int, Kind.TIMESTAMP: int,
+}  # fmt: skip
 
 
 def calls_of(function):
     """The calls of a function of texts, with and without the constants that can be left out."""
     kinds = [CONSTANTS[kind] for kind, constant in function.kinds if constant]
+    kinds = [FORMATS] if function.call in ("strptime", "parse_date") else kinds
     least = 0 if "[" in function.parameters else len(kinds)
     for number in range(least, len(kinds) + 1):
         for values in product(*kinds[:number]):

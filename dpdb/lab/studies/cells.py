@@ -10,6 +10,7 @@ from fractions import Fraction
 from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.cell_format import PLAIN
 from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.policy.csv.csv_header import Header
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, exact_number
@@ -67,6 +68,7 @@ class Fate(Enum):
     LONGER = "longer than its length"
     UNDECODABLE = "with bytes that the encoding does not know"
     UNREADABLE = "no {kind}"
+    UNEXPLAINED = "no {kind}: no format or null of the policy explains it"
     INFINITE = "out of range"
     UNDECLARED = "not among the declared values"
     INEXACT = "a number that is not held exactly, and so names nothing"
@@ -131,7 +133,7 @@ class FateOf:
                 if value is None and exact_number(text.strip(grammar.SPACE)) is not None:
                     return Fate.INFINITE
         if value is None:
-            return Fate.UNREADABLE
+            return Fate.UNREADABLE if self._column.cells == PLAIN else Fate.UNEXPLAINED
         if self._column.kind is Kind.INTEGER:
             value = round(float(value))
         if self._listed and value not in self._listed:

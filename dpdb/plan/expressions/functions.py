@@ -44,7 +44,10 @@ _LETTERS = {
     "x": Kind.NUMBER, "y": Kind.NUMBER, "s": Kind.TEXT, "date": Kind.DATE, "ts": Kind.TIMESTAMP,
 }  # fmt: skip
 """The types of parameters that are no constants."""
-_CALLS = {"STRPOS": "position", "LOCATE": "position", "REGEXP_MATCHES": "regexp_contains"}
+_CALLS = {
+    "STRPOS": "position", "LOCATE": "position", "REGEXP_MATCHES": "regexp_contains",
+    "PARSE_TIMESTAMP": "strptime",
+}  # fmt: skip
 """The names in calls of functions that have another name there."""
 
 
@@ -176,6 +179,10 @@ _FUNCTIONS: dict[Takes, tuple[Row, ...]] = {
         ("SPLIT_PART(s, '-', n) -> text", "the part number n between dashes"),
         ("REGEXP_MATCHES(s, 'pattern') -> boolean", "whether a part of a text matches",
          "REGEXP_CONTAINS REGEXP_LIKE"),
+        ("STRPTIME(s, '%d.%m.%Y') -> timestamp?", "the time that a text writes in this format",
+         "TRY_STRPTIME"),
+        ("PARSE_DATE('%d.%m.%Y', s) -> date?", "the date that a text writes in this format"),
+        ("PARSE_TIMESTAMP('%d.%m.%Y', s) -> timestamp?", "STRPTIME"),
     ),
     Takes.DATE: (
         ("EXTRACT(part FROM date)", "YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, DOW, EPOCH, …"),

@@ -9,6 +9,8 @@ from dpdb.errors import InternalError
 from dpdb.plan.expressions.expressions import Call, Literal
 from dpdb.plan.expressions.functions import TEXT_CALLS
 from dpdb.policy.catalog import Value
+from dpdb.policy.cell_format import CellFormat
+from dpdb.policy.timestamps import read_day, read_timestamp
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
@@ -50,6 +52,16 @@ def _matches(pattern: str) -> _OfText:
     return searcher(pattern)
 
 
+def _parsed(kind: str, read: _OfText) -> Callable[[str], _OfText]:
+    """PARSE_DATE or STRPTIME: a text as a column with this `format` reads it."""
+
+    def parse(written: str) -> _OfText:
+        cells = CellFormat(formats=(written,))
+        return lambda text: read(cells.plain(text, kind))
+
+    return parse
+
+
 TEXT_FUNCTIONS: dict[str, Callable[..., _OfText]] = {
     "lower": lambda: lower,
     "upper": lambda: upper,
@@ -69,6 +81,8 @@ TEXT_FUNCTIONS: dict[str, Callable[..., _OfText]] = {
     "ends_with": lambda part: lambda text: text.endswith(part),
     "contains": lambda part: lambda text: part in text,
     "regexp_contains": _matches,
+    "strptime": _parsed("timestamp", read_timestamp),
+    "parse_date": _parsed("date", read_day),
 }
 """The function of one text that a call is, given the constants behind the text.
 

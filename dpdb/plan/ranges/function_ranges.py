@@ -30,6 +30,7 @@ from dpdb.plan.ranges.intervals import (
     rounded,
 )
 from dpdb.policy.catalog import Kind
+from dpdb.policy.cell_format import date_pattern
 from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, TIMESTAMPS
 
@@ -98,6 +99,9 @@ def _step(expression: Expr) -> int:
             return DAY
         case Case(branches=branches, default=default):
             return _common([*(value for _, value in branches), default])
+        case Call(name="strptime", arguments=(_, Literal(value=form))):
+            fields = date_pattern(str(form)).groupindex
+            return DAY if {"hour", "half_hour"}.isdisjoint(fields) else 1
         case Call(name="timestamp_trunc", arguments=(Literal(value=unit), _)):
             return UNITS.get(str(unit), DAY)
         case Call(name="timestamp_months_later", arguments=(moment, _)):

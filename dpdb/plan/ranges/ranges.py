@@ -54,13 +54,14 @@ from dpdb.plan.ranges.intervals import (
     hull,
     rounded,
 )
-from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.catalog import Kind, Value
 from dpdb.policy.timestamps import DAY
 
-Environment = Mapping[str | Slot | Cast, Interval]
+Environment = Mapping[str | Slot | Cast | Call, Interval]
 """Intervals that are known besides the declarations.
 
-A key is a column's name, a slot, or the cast of an undeclared column to a number or date.
+A key is a column's name, a slot, the cast of an undeclared column to a number or date, or the
+call that parses a date.
 """
 
 
@@ -160,17 +161,18 @@ def _below(left: Expr, right: Expr, known: Environment, *, strict: bool) -> Envi
     return known
 
 
-def _name(expression: Expr) -> str | Cast | None:
-    """The key of a column in an Environment: its name, or for an undeclared column the cast.
+def _name(expression: Expr) -> str | Cast | Call | None:
+    """The key of a column in an Environment: its name, the cast of an undeclared one, or a parse.
 
-    A condition on the date of a timestamp limits the timestamp's column.
+    A condition on the date of a timestamp limits the timestamp.
     """
     match expression:
-        case (
-            ColumnRef(column=column)
-            | Cast(operand=ColumnRef(column=Column(kind=Kind.TIMESTAMP) as column), kind=Kind.DATE)
-        ):
+        case ColumnRef(column=column):
             return column.name
+        case Call(name="strptime" | "parse_date"):
+            return expression
+        case Cast(operand=operand, kind=Kind.DATE) if operand.kind is Kind.TIMESTAMP:
+            return _name(operand)
         case Cast(operand=ColumnRef(column=column), kind=kind) if column.guessed and kind.ordinal:
             return expression
     return None
@@ -179,7 +181,7 @@ def _name(expression: Expr) -> str | Cast | None:
 def _meet(expression: Expr, limit: Interval, known: Environment) -> Environment:
     """`known` with the interval of `expression`, if that is a column, narrowed to `limit`."""
     match expression:
-        case Cast(operand=ColumnRef(kind=Kind.TIMESTAMP) as moment, kind=Kind.DATE):
+        case Cast(operand=moment, kind=Kind.DATE) if moment.kind is Kind.TIMESTAMP:
             return _meet(moment, Interval(limit.lower * DAY, limit.upper * DAY + DAY - 1), known)
     name = _name(expression)
     return known if name is None else {**known, name: interval(expression, known).meet(limit)}
@@ -215,6 +217,8 @@ def _call(call: Call, known: Environment) -> Interval:
         return _extreme(call, known)
     parts = [interval(argument, known) for argument in call.arguments]
     match call.name:
+        case "strptime" | "parse_date":
+            return known.get(call, EVERYTHING)
         case "nullif":
             return parts[0]
         case "abs":

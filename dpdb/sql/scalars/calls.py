@@ -7,10 +7,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TypeMismatch, Unsupported
+from dpdb.errors import Place, TypeMismatch, Unsupported, UsageError
 from dpdb.plan.expressions.expressions import Arithmetic, Call, Cast, Expr, Literal
 from dpdb.plan.expressions.functions import FUNCTIONS, Function
+from dpdb.plan.expressions.text_functions import text_function
 from dpdb.policy.catalog import Kind
+from dpdb.policy.cell_format import DIRECTIVES, date_pattern
 from dpdb.policy.timestamps import names_zone, read_day
 from dpdb.sql.scalars import types
 from dpdb.sql.scalars.date_functions import last_day, part_of, unix_seconds
@@ -53,6 +55,8 @@ def _plain(function: Function, arguments: list[Expr], where: Place | None) -> Ex
             return None
         case "REGEXP_MATCHES":
             _check_pattern(constants[0], where)
+        case "STRPTIME" | "PARSE_DATE" | "PARSE_TIMESTAMP":
+            return _parsed(function, fitted[0], constants[0], where)
     result = function.result.removesuffix("?")
     kind = fitted[0].kind if result == "x" else Kind(result)
     return Call(function.call, (*fitted, *constants), kind)
@@ -113,6 +117,21 @@ def _other_call(name: str, arguments: list[Expr], where: Place | None) -> Expr |
         case "UNIX_SECONDS", [moment]:
             return unix_seconds(moment, where)
     return None
+
+
+def _parsed(function: Function, text: Expr, form: Expr, where: Place | None) -> Expr:
+    """The call that reads a date in a format, or the date itself where the text is constant."""
+    assert isinstance(form, Literal)
+    try:
+        date_pattern(str(form.value))
+    except UsageError as fault:
+        known = f"directives are %{', %'.join(DIRECTIVES)}"
+        raise Unsupported(str(fault), hint=known, place=where) from None
+    parsed = Call(function.call, (text, form), Kind(function.result.removesuffix("?")))
+    match text:
+        case Literal(value=str(written)):
+            return Literal(text_function(parsed)(written), parsed.kind)
+    return parsed
 
 
 def _check_pattern(pattern: Expr, where: Place | None) -> None:

@@ -132,6 +132,11 @@ DATES: list[tuple[str, str]] = [
     ("DATE_ADD(d, INTERVAL 2 WEEK)", "(d + INTERVAL 14 DAY)::DATE"),
     ("DATE_SUB(d, INTERVAL 1 QUARTER)", "(d - INTERVAL 3 MONTH)::DATE"),
     ("d + INTERVAL 3 DAY", "d + 3"),
+    ("PARSE_DATE('%Y-%m-%d', t)", "try_strptime(t, '%Y-%m-%d')"),
+    (
+        "PARSE_DATE('%d %B %Y', STRFTIME(d, '%d') || ' ' || MONTHNAME(d) || ' ' || YEAR(d))",
+        "try_strptime(strftime(d, '%d %B %Y'), '%d %B %Y')",
+    ),
     ("DATEADD(month, -2, d)", "(d - INTERVAL 2 MONTH)::DATE"),
     ("DATEADD('day', 5, d)", "d + 5"),
 ]
@@ -143,6 +148,10 @@ MOMENTS: list[str | tuple[str, str]] = [
     ("TIMESTAMP_ADD(p, INTERVAL 2 DAY)", "p + INTERVAL 2 DAY"),
     ("DATETIME_SUB(p, INTERVAL 3 WEEK)", "p - INTERVAL 21 DAY"), "d + INTERVAL 3 HOUR",
     ("DATEADD(hour, -7, p)", "p - INTERVAL 7 HOUR"),
+    ("STRPTIME(t, '%Y-%m-%d')", "try_strptime(t, '%Y-%m-%d')"),
+    ("TRY_STRPTIME(LEFT(CAST(p AS TEXT), 19), '%Y-%m-%d %H:%M:%S')", "p"),
+    ("PARSE_TIMESTAMP('%Y-%m-%d %H:%M:%S.%f', CAST(q AS TEXT))",
+     "try_strptime(q::TEXT, '%Y-%m-%d %H:%M:%S.%f')"),
     "CAST(d AS TIMESTAMP)", ("TIMESTAMP(d)", "d::TIMESTAMP"), "LEAST(p, q)", "COALESCE(q, d)",
 ]  # fmt: skip
 UNITS = ["day", "week", "month", "quarter", "year"]

@@ -15,6 +15,7 @@ from dpdb.errors import DataFileError
 from dpdb.lab.studies.cells import Fate
 from dpdb.lab.studies.check import check, report
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.cell_format import CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.storage import server_table
 from dpdb.vectors.columns import Codes
@@ -90,6 +91,27 @@ def test_fates(path):
     assert "x (integer): 5 of 8 cells NULL" in text
     assert "1 no integer, as 'no'" in text
     assert "1 clamped, being below the bounds, as '-1'" in text
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "line"),
+    [
+        (
+            Column("x", Kind.DATE, cells=CellFormat(("%m/%d/%Y",), null=("NA",))),
+            ["9/30/1990", "NA", "30/9/1990", "1990-09-30"],
+            "2 no date: no format or null of the policy explains it, as '30/9/1990', '1990-09-30'",
+        ),
+        (
+            Column("x", Kind.NUMBER, cells=CellFormat(prefix="$", thousands=",")),
+            ["$1,200", "1,20", "5"],
+            "1 no number: no format or null of the policy explains it, as '1,20'",
+        ),
+    ],
+)
+def test_cells_that_no_declared_format_explains(path, column, cells, line):
+    path.write_text("\n".join(["x", *(f'"{cell}"' for cell in cells)]))
+    found = check(Table("t", path, (column,)))
+    assert f"    {line}" in report(found)
 
 
 def test_texts_that_are_longer_than_their_column_has_them(path):
