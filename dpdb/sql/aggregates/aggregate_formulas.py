@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import cast
 
 from sqlglot import exp
 
-from dpdb.errors import Place, TooLarge, TypeMismatch, Unsupported
+from dpdb.errors import InternalError, Place, TooLarge, TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
@@ -36,6 +37,8 @@ from dpdb.plan.expressions.expressions import (
     compare,
     conjunction,
 )
+from dpdb.plan.expressions.functions import AGGREGATES, Takes
+from dpdb.plan.expressions.functions import Function as TableRow
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.ranges import interval, nullable
@@ -47,6 +50,8 @@ from dpdb.sql.syntax.trees import only, place
 
 SlotOf = Callable[[Aggregate], Expr]
 """Returns the slot of an aggregate."""
+MAX_VALUES = 100
+"""The most declared values of which ENTROPY is computed: each has a count."""
 
 
 def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr | None:
@@ -55,26 +60,24 @@ def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr
     if isinstance(node, exp.Filter):
         only(node, rows.text, "this", "expression")
         called = node.this
-    name = str(called.this).upper() if isinstance(called, exp.Anonymous) else ""
-    if type(called) not in _FORMULAS and name not in ("ENTROPY", "GEOMEAN", "GEOMETRIC_MEAN"):
+    anonymous = isinstance(called, exp.Anonymous)
+    key = str(called.this).upper() if anonymous else type(called)
+    if key not in _FORMULAS:
         return None
     if isinstance(node, exp.Filter):
         condition = rows.condition(node.expression.this)
     where = place(called, rows.text)
-    if name:
-        if len(called.expressions) != 1:
-            raise TypeMismatch(f"{name} takes one argument", hint=f"{name}(x)", place=where)
-        argument = rows.expression(called.expressions[0])
-        if name == "ENTROPY":
-            return _entropy(argument, condition, where, slot)
-        logarithm = Call("ln", (types.numeric(argument, where),), Kind.NUMBER)
-        mean = slot(Aggregate(Function.AVG, logarithm, condition, place=where))
-        return Call("exp", (mean,), Kind.NUMBER)
-    only(called, rows.text, "this", "expression")
-    parts = [part for part in (called.this, called.expression) if part is not None]
-    y, *others = (types.numeric(rows.expression(part), where) for part in parts)
-    pairs = _Pairs(y, others[0] if others else y, condition, where, slot)
-    return _FORMULAS[type(called)](pairs)
+    if anonymous:
+        parts = called.expressions
+        if len(parts) != 1:
+            raise TypeMismatch(f"{key} takes one argument", hint=f"{key}(x)", place=where)
+    else:
+        only(called, rows.text, "this", "expression")
+        parts = [part for part in (called.this, called.expression) if part is not None]
+    bound = [rows.expression(part) for part in parts]
+    if _ROWS[key].takes is Takes.NUMBER:
+        bound = [types.numeric(each, where) for each in bound]
+    return _FORMULAS[key](_Pairs(bound[0], bound[-1], condition, where, slot))
 
 
 @dataclass(frozen=True)
@@ -171,8 +174,36 @@ class _Pairs:
         fewer = _times(_minus(count, _number(2)), _minus(count, _number(3)))
         return _over(_times(_minus(more, _times(_number(3), less)), less), fewer)
 
+    @property
+    def geometric_mean(self) -> Expr:
+        """The geometric mean."""
+        return Call("exp", (self.average(Call("ln", (self.x,), Kind.NUMBER)),), Kind.NUMBER)
 
-_FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
+    @property
+    def entropy(self) -> Expr:
+        """The entropy of the declared values in bits, from noisy counts, those below 0 as 0."""
+        try:
+            values = key_values(self.x, self.condition, {})
+        except Unsupported as fault:
+            hint = "a column with `values` in the policy, or CASE with constants"
+            raise Unsupported(f"ENTROPY: {fault.message}", hint=hint, place=self.place) from None
+        if len(values) > MAX_VALUES:
+            message = f"ENTROPY of {len(values)} values, {MAX_VALUES} are allowed"
+            raise TooLarge(message, place=self.place)
+        counts: list[Expr] = []
+        for value in values:
+            equal = compare("=", self.x, Literal(value, self.x.kind))
+            where = conjunction(self.condition, equal)
+            counted = self.slot(Aggregate(Function.COUNT, None, where, place=self.place))
+            counts.append(Call("greatest", (counted, Literal(0, Kind.INTEGER)), Kind.INTEGER))
+        whole = _sum(counts)
+        bits = (_times(each, Call("log2", (each,), Kind.NUMBER)) for each in counts)
+        known = (Call("coalesce", (each, _number(0)), Kind.NUMBER) for each in bits)
+        entropy = _minus(Call("log2", (whole,), Kind.NUMBER), _over(_sum([*known]), whole))
+        return Call("greatest", (entropy, _number(0)), Kind.NUMBER)
+
+
+_FORMULAS: dict[type[exp.Expr] | str, Callable[[_Pairs], Expr]] = {
     exp.CovarPop: lambda pairs: pairs.covariance,
     exp.CovarSamp: lambda pairs: pairs.of_sample,
     exp.Corr: lambda pairs: pairs.correlation,
@@ -187,32 +218,23 @@ _FORMULAS: dict[type[exp.Expr], Callable[[_Pairs], Expr]] = {
     exp.RegrSxy: lambda pairs: _times(pairs.count, pairs.covariance),
     exp.Skewness: lambda pairs: pairs.skewness,
     exp.Kurtosis: lambda pairs: pairs.kurtosis,
+    "ENTROPY": lambda pairs: pairs.entropy,
+    "GEOMEAN": lambda pairs: pairs.geometric_mean,
+    "GEOMETRIC_MEAN": lambda pairs: pairs.geometric_mean,
 }
+"""The formulas, by the types of calls or the names of those that sqlglot does not know."""
 
 
-MAX_VALUES = 100
-"""The most declared values of which ENTROPY is computed: each has a count."""
+def _row(key: type[exp.Expr] | str) -> TableRow:
+    """The row of a formula in the table of aggregates, without which no help would name it."""
+    names = [key] if isinstance(key, str) else cast("type[exp.Func]", key).sql_names()
+    for name in names:
+        if name in AGGREGATES:
+            return AGGREGATES[name]
+    raise InternalError(f"without a row in functions.py: {key}")
 
 
-def _entropy(argument: Expr, condition: Expr | None, where: Place | None, slot: SlotOf) -> Expr:
-    """The entropy of the declared values in bits, from their noisy counts, those below 0 as 0."""
-    try:
-        values = key_values(argument, condition, {})
-    except Unsupported as fault:
-        hint = "a column with `values` in the policy, or CASE with constants"
-        raise Unsupported(f"ENTROPY: {fault.message}", hint=hint, place=where) from None
-    if len(values) > MAX_VALUES:
-        raise TooLarge(f"ENTROPY of {len(values)} values, {MAX_VALUES} are allowed", place=where)
-    counts: list[Expr] = []
-    for value in values:
-        equal = conjunction(condition, compare("=", argument, Literal(value, argument.kind)))
-        counted = slot(Aggregate(Function.COUNT, None, equal, place=where))
-        counts.append(Call("greatest", (counted, Literal(0, Kind.INTEGER)), Kind.INTEGER))
-    whole = _sum(counts)
-    bits = (_times(each, Call("log2", (each,), Kind.NUMBER)) for each in counts)
-    known = (Call("coalesce", (each, _number(0)), Kind.NUMBER) for each in bits)
-    entropy = _minus(Call("log2", (whole,), Kind.NUMBER), _over(_sum([*known]), whole))
-    return Call("greatest", (entropy, _number(0)), Kind.NUMBER)
+_ROWS = {key: _row(key) for key in _FORMULAS}
 
 
 def _sum(parts: list[Expr]) -> Expr:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpdb.errors import TypeMismatch, Unsupported
+from dpdb.errors import InternalError, TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import Case, Cast, Expr, Literal, conjunction
 from dpdb.plan.expressions.functions import AGGREGATES
 from dpdb.plan.logical.per_unit import of_different, of_units
@@ -31,7 +31,7 @@ _USUAL = (
 )  # fmt: skip
 """The aggregates that a hint names."""
 
-_FUNCTIONS: dict[type[exp.Expr], Function] = {
+_FUNCTIONS: dict[type[exp.Func], Function] = {
     exp.Count: Function.COUNT,
     exp.Sum: Function.SUM,
     exp.Avg: Function.AVG,
@@ -49,6 +49,8 @@ _FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.ApproxDistinct: Function.COUNT_DISTINCT,
     exp.Mode: Function.MODE,
 }
+if _UNLISTED := [each for each in _FUNCTIONS if not AGGREGATES.keys() & set(each.sql_names())]:
+    raise InternalError(f"without a row in functions.py: {_UNLISTED}")
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -147,7 +149,7 @@ def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
             return _plain(exp.PercentileCont(this=argument, expression=fraction), rows)
     if (refused := refusal(node, rows.text)) is not None:
         raise refused
-    function = _FUNCTIONS.get(type(node))
+    function = _FUNCTIONS.get(type(node)) if isinstance(node, exp.Func) else None
     if function is None:
         name, where = written_name(node, rows.text), place(node, rows.text)
         hint = f"aggregates are {', '.join(_USUAL)} and those that `dpdb help sql` lists"
