@@ -64,6 +64,32 @@ def file_kind(path: Path) -> Storage:
     return next((each for each in Storage if suffix in each.value.suffixes), Storage.CSV)
 
 
+_FOREIGN = {
+    ".json": "json", ".xml": "xml", ".feather": "feather", ".orc": "orc", ".xls": "excel",
+    ".dta": "stata", ".sav": "spss",
+}  # fmt: skip
+"""Ends of the names of files that are not read, and the readers that pandas has for them."""
+
+
+def _refuse_foreign(path: Path, named: Path) -> None:
+    """Raise an error for a file that by its name is of a kind that is not read.
+
+    As CSV, the lines of a JSON file would be counted as rows.
+    """
+    reader = _FOREIGN.get(path.suffix.lower())
+    if reader is None:
+        return
+    read = f'pandas.read_{reader}("{named}")'
+    to = named.with_suffix("")
+    hint = f'{read}.to_parquet("{to}.parquet") writes one that is read'
+    if reader == "json":
+        hint = (
+            f"if each line is an object, call it {to}.jsonl; if not, {read}"
+            f'.to_json("{to}.jsonl", orient="records", lines=True) writes such lines'
+        )
+    raise DataFileError(f"{named}: files named {path.suffix} are not read", hint=hint)
+
+
 def server_kind(address: str) -> Storage | None:
     """The kind of server at an address, by its scheme; None if it is no server's."""
     scheme = address.partition("://")[0]
@@ -106,6 +132,7 @@ def files_of(*paths: Path) -> tuple[Path, ...]:
 
 def _regular(path: Path, named: Path) -> Path:
     """The path, once it is sure to be that of a file which may be read."""
+    _refuse_foreign(path, named)
     try:
         # The kind of file is checked before opening, because opening a pipe may wait for ever.
         if stat.S_ISREG(path.stat().st_mode):

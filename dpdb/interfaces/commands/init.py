@@ -181,8 +181,8 @@ def _string(text: str) -> str:
 
 
 def _character(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
+    if character in '"\\\t':
+        return {"\t": "\\t"}.get(character, f"\\{character}")
     return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import assert_never
 
 from dpdb.errors import DataFileError
-from dpdb.lab.studies.cells import text_rows
+from dpdb.lab.studies.cells import record_blocks, text_rows
 from dpdb.lab.studies.suggested_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import COMMA, FALLBACK, UTF8, CsvFormat, separator_by_name
@@ -121,7 +121,24 @@ def _csv_draft(path: Path, form: CsvFormat) -> Draft:
     form, names, notes = _as_written(files_of(path)[0], form)
     [table] = undeclared_tables(path, form, names)
     separator = header_of(table).punctuation.separator
-    return _guessed_draft(table, (*notes, *remarks(table)), decimal=separator != COMMA.encode())
+    notes = [*notes, *remarks(table), *_long_rows(table)]
+    return _guessed_draft(table, notes, decimal=separator != COMMA.encode())
+
+
+def _long_rows(table: Table) -> list[str]:
+    """A note where every row of the first block has more cells than the header."""
+    files = record_blocks(table)  # open while the name stands
+    header, blocks = next(files)
+    block = next(blocks, None)
+    width = len(header.names)
+    if block is None or not block.rows or not (block.last - block.first >= width).all():
+        return []
+    return [
+        f"{table.path}: every row has more cells than the {width} names of the header. If a row "
+        "begins with its name, the other cells stand under the wrong names: a policy can say "
+        "skip = 1, header = false and name all columns. If the names come later: skip = 1, or "
+        'comment = "#"'
+    ]
 
 
 def _guessed_draft(table: Table, notes: Sequence[str] = (), *, decimal: bool = False) -> Draft:

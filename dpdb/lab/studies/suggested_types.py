@@ -13,8 +13,10 @@ from dpdb.vectors import grammar
 
 DATE_FORMATS = (
     *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
-    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%b %d, %Y", "%d-%b-%y"),
-    *("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M:%S %p"),
+    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%b %d, %Y", "%b %d %Y", "%b-%d-%Y", "%d-%b-%y"),
+    *("%d-%b-%Y", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S"),
+    *("%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
+    *("%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"),
 )
 """The formats that are tried."""
 _NUMBER_FORMATS = (

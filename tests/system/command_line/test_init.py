@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import resource
 import subprocess
 import sys
@@ -119,6 +120,16 @@ def test_types(run: Run, make: Make, cells: list[str], kind: str) -> None:
             'x: format = "%d.%m.%Y %H:%M" reads 2 of the first 2 cells',
         ),
         (
+            ["Jan 1 2000", "Feb 29 2000"],
+            'x = { type = "date", format = "%b %d %Y" }',
+            'x: format = "%b %d %Y" reads 2 of the first 2 cells',
+        ),
+        (
+            ["2010/01/01 00:00:00", "2010/12/31 23:00:00"],
+            'x = { type = "timestamp", format = "%Y/%m/%d %H:%M:%S" }',
+            'x: format = "%Y/%m/%d %H:%M:%S" reads 2 of the first 2 cells',
+        ),
+        (
             ["1/2/1990", "3/4/1990"],
             'x = { type = "text" }\n'
             '# x = { type = "date", format = "%m/%d/%Y" }\n'
@@ -167,6 +178,38 @@ def test_what_rows_tell_is_beside_the_draft_and_not_in_it(run: Run, make: Make) 
     assert "for the data owner's eyes until all of it has been checked" in heading
     assert "Everything in it is public" not in heading
     assert "ann" not in draft.out
+
+
+def test_rows_that_are_longer_than_the_header_are_told(run: Run, make: Make) -> None:
+    """R writes no name above the names of rows: as drafted, each cell stands under the next."""
+    path = make('"feed","pig"\n"a",26.5,4601\n"b",27.5,4602\n')
+    assert "every row has more cells than the 2 names of the header" in run("init", path).err
+    policy = path.with_suffix(".toml")
+    policy.write_text(
+        f'[budget]\nepsilon = 1\nqueries = 1\n[tables.t]\npath = "{path.name}"\nunit = "row"\n'
+        'skip = 1\nheader = false\n[tables.t.columns]\nrow = { type = "text" }\n'
+        'feed = { type = "number" }\npig = { type = "integer", bounds = [0, 9999] }\n'
+    )
+    exact = run(policy, "--teach", "--csv", "-c", "SET dp = off; SELECT SUM(pig) FROM t")
+    assert "9203" in exact.out.split()
+    assert "more cells" not in run("init", make("a,b\n1,2,3\n1,2\n")).err
+
+
+def test_a_kind_of_file_that_is_not_read_is_known_by_its_name(
+    run: Run, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As CSV, `[` would be a column, and each line of JSON a row."""
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    path = make('[\n{"a": 1},\n{"a": 2}\n]\n').rename("t.json")
+    for words in (("init", path), (path, "-c", "SELECT COUNT(*) FROM t")):
+        ran = run(*words)
+        assert (ran.code, ran.out) == (2, "")
+        [statement] = re.findall(r"if not, (.*) writes such lines", ran.err)
+    eval(statement, {"pandas": pandas})  # what the hint tells to type
+    assert run("init", "t.jsonl", "-o", "t.toml").code == 0
+    exact = run("t.toml", "--teach", "--csv", "-c", "SET dp = off; SELECT COUNT(*) FROM t")
+    assert exact.out.split()[-1] == "2"
 
 
 def test_the_path_holds_where_the_policy_is_written(
