@@ -17,6 +17,7 @@ from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.plan.relations.stability import MAX_FAN_OUT, MAX_PAIRS
 from dpdb.plan.releases.query_releases import MAX_GROUPS
 from dpdb.plan.unit_work import MAX_UNIT_BYTES, MAX_UNIT_ROWS, MAX_UNIT_SECONDS
+from dpdb.policy.storage import Storage
 from dpdb.session.exact_values import MAX_PUBLIC_CELLS, MAX_PUBLIC_ROWS
 from dpdb.session.purchases.purchases import MAX_AT_ONCE
 from dpdb.session.purchases.query_plans import MAX_CANDIDATES
@@ -148,6 +149,11 @@ def test_sizes_in_the_manual_are_those_that_hold() -> None:
 @pytest.mark.parametrize("name", [*AGGREGATES, *FUNCTIONS])
 def test_every_function_is_a_topic(name: str) -> None:
     assert re.search(rf"\b{name}\b", manual.topic(name))
+
+
+def test_every_storage_is_on_its_page() -> None:
+    page = manual.page("sources")
+    assert [each for each in Storage if each.value.label not in page] == [Storage.TRIAL]
 
 
 def test_every_word_of_the_glossary_is_a_topic() -> None:
