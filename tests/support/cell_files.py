@@ -51,7 +51,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def workbook(path: Path, rows: Any, *, sheet: str = "", main: str = "", styles: str = "") -> Path:
+def workbook(
+    path: Path, rows: Any, *, sheet: str = "", main: str = "", styles: str = "", strings: str = ""
+) -> Path:
     """A workbook of one sheet, `First`, with these rows; or with other texts of its files."""
     body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
     relations = f'<Relationships><Relationship Id="r1" Type="x/worksheet" Target="{SHEET[3:]}"/></Relationships>'
@@ -61,6 +63,8 @@ def workbook(path: Path, rows: Any, *, sheet: str = "", main: str = "", styles: 
             f'<workbook xmlns="{NAMESPACE}" xmlns:r="r"><sheets><sheet name="First" r:id="r1"/></sheets></workbook>'))  # fmt: skip
         if styles:
             archive.writestr("xl/styles.xml", styles)
+        if strings:
+            archive.writestr("xl/sharedStrings.xml", strings)
         archive.writestr(
             SHEET,
             sheet or f'<worksheet xmlns="{NAMESPACE}"><sheetData>{body}</sheetData></worksheet>',

@@ -102,7 +102,7 @@ class Workbook:
         """The texts that cells share."""
         if _STRINGS not in self.archive.namelist():
             return []
-        found, parts = list[bytes](), list[str]()
+        found, parts = list[bytes](), _Parts()
         inside = {"t": False, "rPh": False}
 
         def start(name: str, given: dict[str, str]) -> None:
@@ -111,12 +111,11 @@ class Workbook:
         def end(name: str) -> None:
             inside.update({name: False} if name in inside else {})
             if name == "si":
-                found.append(_text_cell("".join(parts)))
-                parts.clear()
+                found.append(_text_cell(parts.taken()))
 
         def text(data: str) -> None:
             if inside["t"] and not inside["rPh"]:  # not how it is pronounced
-                parts.append(data)
+                parts.add(data)
 
         self._parse(_STRINGS, start, end, text)
         return found
@@ -166,6 +165,26 @@ class Workbook:
         raise DataFileError(f"{self.named} has a document type, as no workbook has")
 
 
+class _Parts:
+    """The characters of one text, of which no more are kept than it may hold."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._size = 0
+
+    def add(self, data: str) -> None:
+        """Some more characters come."""
+        if self._size <= _MOST_WRITTEN:
+            self._parts.append(data)
+            self._size += len(data)
+
+    def taken(self) -> str:
+        """The text; the next one begins."""
+        text = "".join(self._parts)
+        self._parts, self._size = [], 0
+        return text
+
+
 class _SheetReader:
     """Puts the cells of a sheet into rows as the parser comes to them."""
 
@@ -175,8 +194,7 @@ class _SheetReader:
         self._cells: dict[int, bytes] = {}
         self._width: int | None = None
         self._place, self._kind, self._style = -1, "n", ""
-        self._parts: list[str] = []
-        self._size = 0
+        self._parts = _Parts()
         self._inside = self._spoken = False
 
     def taken(self) -> list[list[bytes]]:
@@ -193,17 +211,15 @@ class _SheetReader:
                 letters = _COLUMN.match(given.get("r", ""))
                 self._place = self._place + 1 if letters is None else _number(letters[0])
                 self._kind, self._style = given.get("t", "n"), given.get("s", "0")
-                self._parts, self._size = [], 0
             case "v" | "t":
                 self._inside = not self._spoken
             case "rPh":
                 self._spoken = True
 
     def text(self, data: str) -> None:
-        """Some characters come, of which a cell takes no more than it may hold."""
-        if self._inside and self._size <= _MOST_WRITTEN:
-            self._parts.append(data)
-            self._size += len(data)
+        """Some characters come."""
+        if self._inside:
+            self._parts.add(data)
 
     def end(self, name: str) -> None:
         """An element ends."""
@@ -212,9 +228,9 @@ class _SheetReader:
                 self._inside = False
             case "rPh":
                 self._spoken = False
-            case "c" if self._width is None or self._place < self._width:
-                cell = self._cell("".join(self._parts))
-                if cell:
+            case "c":
+                cell = self._cell(self._parts.taken())
+                if cell and (self._width is None or self._place < self._width):
                     self._cells[self._place] = cell
             case "row" if self._cells:
                 if self._width is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,22 @@ def test_two_cells_far_apart_take_no_memory(tmp_path: Path) -> None:
         tmp_path / "t.xlsx", [], sheet=f"<worksheet><sheetData>{far}</sheetData></worksheet>"
     )
     assert column(path, name="1") == []
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_long_text_of_a_sheet_takes_no_memory(tmp_path: Path, shared: bool) -> None:
+    """A file of 20 KB whose one text unpacks to 14 MB."""
+    long = "<t>" + "_x0041_" * 2_000_000 + "</t>"
+    text = '<c t="s"><v>0</v></c>' if shared else f'<c t="inlineStr"><is>{long}</is></c>'
+    texts = f"<sst><si>{long}</si><si><t>b</t></si></sst>"
+    path = workbook(
+        tmp_path / "t.xlsx", [], sheet=sheet(text, '<c t="s"><v>1</v></c>'), strings=texts
+    )
+    tracemalloc.start()
+    assert column(path) == [None, "b"]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2_000_000
 
 
 @pytest.mark.parametrize(
