@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 
@@ -143,7 +144,10 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
         case Function.MIN | Function.MAX if isinstance(releases[0].mechanism, Walk):
             rungs = rungs_after(noisy_values(estimate, draws)[0], releases[0], 1)
             return numbers(scaled(rungs, step_of(releases[0])))
-    return numbers(scaled(noisy_values(estimate, draws)[0], step_of(releases[0])))
+        case Function.MIN | Function.MAX | Function.QUANTILE | Function.COUNT_DISTINCT:
+            return numbers(scaled(noisy_values(estimate, draws)[0], step_of(releases[0])))
+        case other:
+            assert_never(other)
 
 
 def rungs_after(stops: Array, release: Release, steps: int) -> Array:

@@ -6,6 +6,7 @@ They are computed from public scales and noisy values alone, and so are post-pro
 from __future__ import annotations
 
 import math
+from typing import assert_never
 
 import numpy as np
 
@@ -164,8 +165,16 @@ def _of_sums(
             return _around(value(estimate.releases[0]), plan, draws, confidence)
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return variance_interval(estimate, plan, draws, confidence)
-        case other:
+        case (
+            Function.MIN
+            | Function.MAX
+            | Function.QUANTILE
+            | Function.MODE
+            | Function.APPROX_BOUNDS as other
+        ):
             raise AssertionError(f"{other} is made of no sums")
+        case other:
+            assert_never(other)
 
 
 def _bracketed(

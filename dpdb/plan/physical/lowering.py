@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot
@@ -144,7 +144,18 @@ class AggregateLowering:
                 return self._mode()
             case Function.APPROX_BOUNDS:
                 return self._approx_bounds()
-        return self.lower_moments(moments_of(aggregate))
+            case (
+                Function.COUNT
+                | Function.SUM
+                | Function.AVG
+                | Function.VAR_POP
+                | Function.VAR_SAMP
+                | Function.STDDEV_POP
+                | Function.STDDEV_SAMP
+            ):
+                return self.lower_moments(moments_of(aggregate))
+            case other:
+                assert_never(other)
 
     def lower_moments(self, needed: frozenset[Moment]) -> Lowered:
         """Releases of the `needed` moments, which may serve other aggregates as well."""

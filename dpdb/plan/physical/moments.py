@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum, auto
 from fractions import Fraction
+from typing import assert_never
 
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.logical.query import Aggregate, Function
@@ -95,7 +96,17 @@ def moments_of(aggregate: Aggregate) -> frozenset[Moment]:
             return frozenset({Moment.COUNT, Moment.TOTAL})
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return frozenset({Moment.COUNT, Moment.TOTAL, Moment.SQUARES})
-    return frozenset()
+        case (
+            Function.COUNT_DISTINCT
+            | Function.MIN
+            | Function.MAX
+            | Function.QUANTILE
+            | Function.MODE
+            | Function.APPROX_BOUNDS
+        ):
+            return frozenset()
+        case other:
+            assert_never(other)
 
 
 @dataclass(frozen=True)
