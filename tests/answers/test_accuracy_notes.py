@@ -120,7 +120,14 @@ def test_what_is_known_for_nothing_keeps_any_error(options: Options) -> None:
 def test_a_text_that_is_compared_with_a_date(where: str, named: bool) -> None:
     """Whether a condition filters all rows or those of one aggregate."""
     for text in (f"COUNT(*) FROM t WHERE {where}", f"COUNT(*) FILTER (WHERE {where}) FROM t"):
-        notes = interval_notes(planned(text, share=SHARE))
-        assert (
-            "note is text, and compared with a date letter by letter" in "".join(notes)
-        ) == named
+        notes = "".join(interval_notes(planned(text, share=SHARE)))
+        assert ("note is text, and compared with a date letter by letter" in notes) == named
+        assert ("write PARSE_DATE('%m/%d/%Y', note)," in notes) == named
+
+
+def test_a_text_that_is_parsed_is_compared_as_a_date() -> None:
+    """As the note tells to write."""
+    text = "COUNT(*) FROM t WHERE PARSE_DATE('%m/%d/%Y', note) >= '1995-01-01'"
+    assert not any(
+        "letter by letter" in note for note in interval_notes(planned(text, share=SHARE))
+    )

@@ -92,8 +92,9 @@ def _text_date_notes(planned: Plan) -> Iterator[str]:
             continue
         if any(read_timestamp(text) is not None for text in texts):
             yield (
-                f"{column.called} is text, and compared with a date letter by letter; "
-                'to compare days, declare type = "date" and format = "%m/%d/%Y", as its cells are'
+                f"{column.called} is text, and compared with a date letter by letter; to compare"
+                f" days, write PARSE_DATE('%m/%d/%Y', {written(column.called)}), or declare type ="
+                ' "date" and format = "%m/%d/%Y", as its cells are'
             )
 
 
