@@ -179,6 +179,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUP
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) channel, COUNT(*, report_format => 'JSON') AS n FROM orders GROUP BY channel;
 SELECT WITH ANONYMIZATION OPTIONS(epsilon = 0.1) ANON_SUM(amount CLAMPED BETWEEN 0 AND 100 WITH REPORT(FORMAT = "json")) FROM orders;
 SELECT DAYNAME(day) AS weekday, COUNT(*) FROM orders GROUP BY weekday;
+SELECT STRFTIME('%Y-%m', day) AS month, SUM(amount) FROM orders GROUP BY month ORDER BY month;
 SELECT STRFTIME(day, '%Y-%m') AS month, SUM(amount) FROM orders GROUP BY month ORDER BY month;
 SELECT LAST_DAY(day) AS month_end, AVG(amount) FROM orders GROUP BY month_end;
 SELECT c.segment, COUNT(*) FROM customers c JOIN orders o ON c.id = o.customer_id ANTI JOIN returns r ON r.order_id = o.id AND r.customer_id = c.id GROUP BY c.segment;

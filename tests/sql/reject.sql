@@ -37,7 +37,7 @@ SELECT SUM(*) FROM people;
 --- Raw aggregates and others that give a value of one row
 -- Unsupported STRING_AGG is not supported
 SELECT STRING_AGG(name, ',') FROM people;
--- Unsupported MODE, CORR and those that `dpdb help sql` lists
+-- Unsupported SELECT name, COUNT(*) AS n … GROUP BY name
 SELECT GROUP_CONCAT(name) FROM people;
 -- UnknownName
 SELECT LISTAGG(name) FROM people;
@@ -45,13 +45,13 @@ SELECT LISTAGG(name) FROM people;
 SELECT ARRAY_AGG(name) FROM people;
 -- Unsupported
 SELECT ARRAY_AGG(name ORDER BY age) FROM people;
--- Unsupported
+-- Unsupported a value of one row is never shown
 SELECT ARG_MAX(name, age) FROM people;
 -- Unsupported
 SELECT MAX_BY(name, age) FROM people;
 -- Unsupported
 SELECT ANY_VALUE(name) FROM people;
--- Unsupported
+-- Unsupported a value of one row is never shown
 SELECT FIRST(name) FROM people;
 -- Unsupported
 SELECT FIRST_VALUE(name) FROM people;
@@ -558,6 +558,18 @@ SELECT COUNT(*) FROM people /* open;
 -- SyntaxFault
 SELECT COUNT(*) FROM people WHERE name = 'it\'s';
 --- Names
+-- UnknownName DATE '2020-12-31' is a day
+SELECT COUNT(*) FROM people WHERE TO_DATE(name, 'DD.MM.YYYY') IS NULL;
+-- UnknownName WIDTH_BUCKET(x, 0, 100, 4)
+SELECT CUT(age, 5), COUNT(*) FROM people GROUP BY 1;
+-- UnknownName COUNT(*) counts rows
+SELECT COUNT_STAR() FROM people;
+-- UnknownName SUM(x * z) / SUM(z)
+SELECT WEIGHTED_AVG(income, age) FROM people;
+-- Unsupported SELECT MAX(n) FROM (SELECT y, COUNT(*) AS n FROM t GROUP BY y)
+SELECT MAX(COUNT(*)) FROM people GROUP BY zip;
+-- Unsupported WIDTH_BUCKET(x, 0, 100, 4)
+SELECT NTILE(4) OVER (ORDER BY income) AS q, COUNT(*) FROM people GROUP BY q;
 -- UnknownName 1:22 did you mean people?
 SELECT COUNT(*) FROM peeple;
 -- UnknownName 3:7 did you mean income?

@@ -125,6 +125,9 @@ def _without_distinct(call: exp.Expr, rows: ExpressionBinder) -> exp.Expr:
     return plain
 
 
+_OF_ONE_ROW = (exp.ArgMax, exp.ArgMin, exp.First, exp.Last, exp.AnyValue)
+
+
 def _of_numbers(aggregate: Aggregate) -> Aggregate:
     """The aggregate, if it counts or has a number as argument: dates have no totals."""
     counts = aggregate.function is Function.COUNT
@@ -153,6 +156,10 @@ def _plain(node: exp.Expr, rows: ExpressionBinder) -> Aggregate:
     if function is None:
         name, where = written_name(node, rows.text), place(node, rows.text)
         hint = f"aggregates are {', '.join(_USUAL)} and those that `dpdb help sql` lists"
+        if isinstance(node, _OF_ONE_ROW):
+            hint = (
+                "a value of one row is never shown; QUANTILE_CONT(x, 0.95) and MODE(y) are of many"
+            )
         raise Unsupported(f"{name} is not supported", hint=hint, place=where)
     return _call(node, function, rows)
 

@@ -216,7 +216,9 @@ def _bins(
 
 REFUSED_NAMES = ("HISTOGRAM", "APPROX_TOP_COUNT", "EVERY")
 """The aggregates whose names sqlglot does not know."""
-_LISTS = (exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum)
+_LISTS = (
+    exp.ApproxQuantiles, exp.ApproxTopK, exp.ApproxTopSum, exp.ArrayAgg, exp.GroupConcat,
+)  # fmt: skip
 """The aggregates known to sqlglot that return a list."""
 _DECIDED_BY_ONE = (exp.LogicalOr, exp.LogicalAnd)
 

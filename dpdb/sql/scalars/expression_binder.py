@@ -38,9 +38,22 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.SimilarTo: "REGEXP_LIKE(s, 'pattern') matches a regular expression",
     exp.Columns: "name each column: AVG(x), AVG(z)",
     exp.BitwiseXor: "POWER(x, 2) is x to the power of 2",
+    exp.DateBin: "TIME_BUCKET(INTERVAL '1 day', date) is the first day of a stretch",
+    exp.Window: "windows go over answers, never over rows, and bins have bounds that are known: "
+    "WIDTH_BUCKET(x, 0, 100, 4)",
     exp.MonthsBetween: "DATE_DIFF('month', start, end) counts months",
 }
 """Hints for the expressions of other systems."""
+
+
+_INSTEAD_OF_NAME = {
+    "TO_DATE": "STRPTIME('31.12.2020', '%d.%m.%Y') reads a text, and DATE '2020-12-31' is a day",
+    "TO_TIMESTAMP": "STRPTIME('31.12.2020', '%d.%m.%Y') reads a text",
+    "CUT": "WIDTH_BUCKET(x, 0, 100, 4) is the number of a bin, FLOOR(x / 10) * 10 its start",
+    "COUNT_STAR": "COUNT(*) counts rows",
+    "WEIGHTED_AVG": "SUM(x * z) / SUM(z) is the mean of x with weights z",
+}
+"""Hints for functions that are called so elsewhere, and that sqlglot does not know."""
 
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -206,5 +219,6 @@ class ExpressionBinder(PredicateBinder):
             hint = _INSTEAD.get(type(node), _USUAL)
             return Unsupported(message, hint=hint, place=self.place(node))
         name = str(node.this)
-        hint = did_you_mean(name, self.function_names) or _USUAL
+        meant = _INSTEAD_OF_NAME.get(name.upper())
+        hint = meant or did_you_mean(name, self.function_names) or _USUAL
         return UnknownName(f"no function {name} here", hint=hint, place=self.place(node))

@@ -54,7 +54,7 @@ def _formatted(name: str, form: str | None, date: exp.Expr, where: Place | None)
         known = _TO_CHAR if name == "TO_CHAR" else (*_PIECES, *_NAMES)
         raise Unsupported(
             f"{name} does not know this format",
-            hint=f"formats are {', '.join(map(repr, known))}",
+            hint=f"formats are {', '.join(map(repr, known))}; or EXTRACT(MONTH FROM date)",
             place=where,
         )
     unit, begin, length = _PIECES[form]
@@ -95,6 +95,10 @@ def _of_dates(name: str, arguments: list[exp.Expr], where: Place | None) -> exp.
             return _name("%B", date)
         case "TO_CHAR", [date, form]:
             return _formatted(name, _TO_CHAR.get(_constant(form).upper()), date, where)
+        case "STRFTIME", [form, date] if _constant(form) and not _constant(
+            date
+        ):  # as SQLite has it
+            return _formatted(name, _constant(form), date, where)
         case ("STRFTIME", [date, form]) | ("FORMAT_DATE", [form, date]):
             return _formatted(name, _constant(form), date, where)
         case "DATE" | "TIMESTAMP", [operand]:

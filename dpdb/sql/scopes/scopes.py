@@ -61,7 +61,8 @@ class RowExpressions(ExpressionBinder):
         if is_aggregate(node):
             raise Unsupported(
                 "an aggregate cannot be used here",
-                hint="conditions on aggregates go into HAVING",
+                hint="conditions on aggregates go into HAVING; an aggregate of groups' answers is "
+                "SELECT MAX(n) FROM (SELECT y, COUNT(*) AS n FROM t GROUP BY y)",
                 place=self.place(node),
             )
         return None
