@@ -102,6 +102,7 @@ def of_expression(text: str, where: str = "") -> tuple[Value, ...]:
         ("CASE WHEN ok THEN zip END", "zip > 1", (2, 3)),
         ("COALESCE(city, 'none')", "", ("Ely", "Rye", "none")),
         ("NULLIF(city, 'Ely')", "", ("Rye",)),
+        ("COALESCE(NULLIF(city, 'Ely'), 'none')", "", ("Rye", "none")),
         ("NULLIF(zip, age)", "", (1, 2, 3)),
         ("LEFT(UPPER(city), 1)", "", ("E", "R")),
         ("REPLACE(city, 'Rye', 'Ely')", "", ("Ely",)),
