@@ -96,7 +96,9 @@ class Matches:
             codes = _paired(codes, known.codes(vector, rows), known.size)
             if place:
                 codes = _places(codes, self.steps[place - 1])
-        return np.where(codes < len(self.starts) - 1, codes, NO_CODE)
+        codes = np.where(codes < len(self.starts) - 1, codes, NO_CODE)
+        # A dictionary may have texts of rows that a condition has left out.
+        return np.where(self.counts(codes) > 0, codes, NO_CODE)
 
     def counts(self, codes: Array) -> Array:
         """The number of rows that each code stands for."""
