@@ -74,11 +74,11 @@ def _remembered(function: Any) -> Callable[..., Any]:
     """The function, called once for each list of arguments."""
     known: dict[Any, Any] = {}
 
-    def answer(*arguments: Any) -> Any:
-        key = tuple(map(_key, arguments))
+    def answer(*arguments: Any, **named: Any) -> Any:
+        key = *map(_key, arguments), *sorted((name, _key(value)) for name, value in named.items())
         if key not in known:
             # The arguments are kept as well, or others could get their identity.
-            known[key] = function(*arguments), arguments
+            known[key] = function(*arguments, **named), arguments, named
         return known[key][0]
 
     return answer

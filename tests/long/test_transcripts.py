@@ -19,6 +19,7 @@ import pytest
 
 from dpdb.engines import memory, streams
 from dpdb.engines.protocol import Exact, KeyCounts, OpenEngine
+from dpdb.engines.statistics import accumulators
 from dpdb.interfaces.cli import main as cli
 from dpdb.privacy.noise import exponential, smooth
 from dpdb.privacy.noise.system import SystemNoise
@@ -82,8 +83,7 @@ def _transcript(folder: Path, files: list[str], asked: str, turn: int, capsys):
     with pytest.MonkeyPatch.context() as patched:
         # Messages name files as they were named.
         patched.chdir(folder)
-        for engine in (memory, streams):
-            patched.setattr(engine, "Exact", lambda cells: _overwritten(cells, constant))
+        patched.setattr(accumulators, "Exact", lambda cells: _overwritten(cells, constant))
         for opened in (memory.MemoryEngine, streams.StreamEngine):
             patched.setattr(opened, "key_counts", _rare(opened))
         code = cli.main([*files, "-c", asked, "--format", form, *PLENTY])
