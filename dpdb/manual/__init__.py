@@ -57,7 +57,7 @@ ALIASES = {
 }  # fmt: skip
 """Other words for a topic."""
 MOST = 5
-"""How many sections are shown, or named, that only mention a word."""
+"""The most sections that are shown, or named, and only mention a word."""
 _FENCE = re.compile(r"^```.*?^```$", flags=re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^## (.+)$", flags=re.MULTILINE)
 _ROW = re.compile(r"^\|(.+)\|$")

@@ -114,7 +114,7 @@ class Column:
     length: int = LONGEST_TEXT
     """The most bytes, in UTF-8, of a text that counts; a longer cell is NULL."""
     cells: CellFormat = PLAIN
-    """How the cells are written."""
+    """The format of the cells."""
     label: str = field(default="", compare=False)
     """The name in messages of a column that a SELECT makes; empty where it is `name`."""
 

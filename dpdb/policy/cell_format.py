@@ -1,4 +1,4 @@
-"""How a column's cells are written, where the plain grammar does not read them.
+"""The format of a column's cells, where the plain grammar does not read them.
 
 A format rewrites the text of one cell: `9/30/1990` becomes `1990-09-30`, `$1,234` becomes `1234`,
 and `NA` the empty text. The grammar of cells then reads the result, so that a format changes no

@@ -19,7 +19,7 @@ SOURCES = "a path, a list of paths, a DataFrame, a policy, or a dict of tables b
 
 
 class _Rows:
-    """What holds the columns, so that they are forgotten with it."""
+    """The object that holds the columns, so that they are forgotten with it."""
 
     def __init__(self, data: Any) -> None:  # noqa: ANN401
         self.data = data

@@ -1,4 +1,4 @@
-"""How a session answers queries: it plans, prices and charges them, and draws the noise."""
+"""Queries of a session: they are planned, priced and charged, and the noise is drawn."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """One of several patterns."""
+    """An alternative: any of several patterns."""
 
     choices: tuple[PatternNode, ...]
 

@@ -47,7 +47,7 @@ class LineFilter:
         self._dropped = form.skip > 0
         """Whether the line that is read is left out."""
         self._held = b""
-        """What may be dropped or kept by what follows."""
+        """The text that may be dropped or kept by what follows."""
         self._kept_begins = True
         """Whether the next byte that is kept is the first one of a line."""
 

@@ -119,7 +119,7 @@ class ColumnReader:
         return length
 
     def _cells(self, section: dict[str, Any], kind: Kind, where: tuple[str, ...]) -> CellFormat:
-        """How the cells of a column are written."""
+        """The format of the cells of a column."""
         number = kind in (Kind.INTEGER, Kind.NUMBER)
         for key, fits, label in (
             ("format", kind.temporal, "a date or a timestamp"),

@@ -237,7 +237,7 @@ def header_of(table: Table, path: Path | None = None) -> Header:
 
 
 def open_table(table: Table, header: Header, path: Path) -> AbstractContextManager[CsvStream]:
-    """One of a table's CSV files, to be read from its first byte after the marks."""
+    """A CSV file of a table, to be read from its first byte after the marks."""
     named = table.named(path)
     return open_csv(path, header.encoding, header.mark, named, table.csv.lines)
 

@@ -67,7 +67,7 @@ class DistinctCells:
         return numbers
 
     def _claimed(self, slots: Places, vacant: Places) -> Places:
-        """One row for each different slot of `slots[vacant]`: the slot gets the next number."""
+        """A row for each different slot of `slots[vacant]`: the slot gets the next number."""
         wanted = slots[vacant]
         self._slots[wanted] = vacant
         chosen = vacant[self._slots[wanted] == vacant]

@@ -237,7 +237,7 @@ def _outside(marks: Places, turns: Places, end: int) -> Places:
 
 
 def runs(starts: Places, lengths: Places, step: int = 1) -> Places:
-    """So many places from each start on, one after another, `step` apart."""
+    """Places from each start on, as many as asked for, `step` apart."""
     if not len(starts):
         return starts
     before = np.cumsum(lengths) - lengths
