@@ -18,9 +18,8 @@ from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.policy.names import quoted
 from dpdb.policy.schemas.sqlite_files import open_sqlite, sqlite_columns
-from dpdb.policy.schemas.stored_types import names_in_file
+from dpdb.policy.schemas.stored_types import bool_cell, float_cell, int_cell, names_in_file
 from dpdb.policy.schemas.workbook import open_workbook, sheet_columns
-from dpdb.policy.written_cells import bool_cell, float_cell, int_cell
 from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 

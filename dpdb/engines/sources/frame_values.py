@@ -22,8 +22,8 @@ from dpdb.engines.sources.cells.records import Cells, Places
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.cell_format import PLAIN
 from dpdb.policy.numbers import CALENDAR
+from dpdb.policy.schemas.stored_types import bool_cell, float_cell, int_cell, moment_cell
 from dpdb.policy.timestamps import DAY, TIMESTAMPS
-from dpdb.policy.written_cells import bool_cell, float_cell, int_cell, moment_cell
 from dpdb.records import dataclass
 from dpdb.vectors.grammar import LONGEST
 from dpdb.vectors.vector import Bools, outside

@@ -1,10 +1,11 @@
-"""The types of columns in files and on servers, and what a policy may declare of them.
+"""The types of columns in files and on servers, what a policy may declare of them, and their cells.
 
 Those of Parquet and DuckDB come as types of Apache Arrow, through which these files are read.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
@@ -13,11 +14,18 @@ from typing import TYPE_CHECKING
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_header import SPACE
-from dpdb.policy.timestamps import SECOND
+from dpdb.policy.numbers import CALENDAR, iso_date
+from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+_WHOLE_DOUBLES = 2**53
+"""Whole numbers below this are written without a point, also where a column holds floats."""
+_MOST_BITS = 1_100
+"""The most bits of an integer that can be a number: doubles have 1,024."""
 
 
 class StoredType(Enum):
@@ -163,3 +171,34 @@ def stored_type(arrow: pyarrow.DataType) -> StoredType:
         return StoredType.TIMESTAMP
     texts = (types.is_string, types.is_large_string, types.is_string_view)
     return StoredType.TEXT if any(fits(arrow) for fits in texts) else StoredType.OTHER
+
+
+def bool_cell(value: bool) -> bytes:
+    """The cell that writes a boolean."""
+    return b"true" if value else b"false"
+
+
+def int_cell(value: int) -> bytes:
+    """The cell that writes an integer."""
+    return b"%d" % value if value.bit_length() <= _MOST_BITS else b""
+
+
+def float_cell(value: float) -> bytes:
+    """The cell that writes a number: a whole one as an integer, as one NULL makes floats of all."""
+    if not math.isfinite(value):
+        return b""
+    if abs(value) < _WHOLE_DOUBLES and value == int(value):
+        return b"%d" % int(value)
+    return repr(value).encode()
+
+
+def moment_cell(moment: int) -> bytes:
+    """The cell that writes microseconds since 1970: midnight is the day alone."""
+    days, time = divmod(moment, DAY)
+    if not CALENDAR[0] <= days <= CALENDAR[1]:
+        return b""
+    if not time:
+        return iso_date(days).encode()
+    clock = f"{time // HOUR:02}:{time // MINUTE % 60:02}:{time // SECOND % 60:02}"
+    fraction = f".{time % SECOND:06}".rstrip("0") if time % SECOND else ""
+    return f"{iso_date(days)} {clock}{fraction}".encode()

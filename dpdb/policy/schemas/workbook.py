@@ -20,9 +20,14 @@ from xml.parsers import expat
 from dpdb.errors import DataFileError, did_you_mean
 from dpdb.policy.catalog import LONGEST_TEXT, Table
 from dpdb.policy.csv.csv_header import distinct_names
-from dpdb.policy.schemas.stored_types import StoredColumn, StoredType
+from dpdb.policy.schemas.stored_types import (
+    StoredColumn,
+    StoredType,
+    bool_cell,
+    float_cell,
+    moment_cell,
+)
 from dpdb.policy.timestamps import DAY
-from dpdb.policy.written_cells import bool_cell, float_cell, moment_cell
 from dpdb.records import dataclass
 
 MOST_UNPACKED = 4 << 30
