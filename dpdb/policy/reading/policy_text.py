@@ -16,6 +16,10 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
+RENAMED = {"window": "period"}
+"""Keys of policies that were written for earlier versions, and their names now."""
+
+
 @dataclass(frozen=True)
 class PolicyText:
     """A policy file as written; errors in it name the line."""
@@ -36,7 +40,8 @@ class PolicyText:
         """Raise PolicyError for a key of the section that is not among `keys`."""
         for key in section:
             if key not in keys:
-                hint = did_you_mean(key, keys) or f"there are {', '.join(keys)}"
+                known = did_you_mean(RENAMED.get(key, key), keys)
+                hint = known or f"there are {', '.join(keys)}"
                 raise self.error(f"unknown key {shown(key)}", (*where, key), hint)
 
     def error(self, message: str, where: tuple[str, ...], hint: str | None = None) -> PolicyError:
