@@ -1,4 +1,8 @@
-"""The errors of drawn answers on the sample, beside what theory and the best peers reach."""
+"""The errors of drawn answers on the sample, beside what theory and the best peers reach.
+
+A table of questions is an entry of TABLES. What one question cannot say is a function of its own,
+which returns rows by `errors` and `coverage`, called in `run`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ import numpy.typing as npt
 from bench_tools import SAMPLE, met, session, show
 
 from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session import session as sessions
 from dpdb.session.backends import open_engine
@@ -22,38 +27,28 @@ from dpdb.session.session import Session
 RUNS = 1_000
 """The answers to each query: the RMSE of Laplace noise then has a standard error of 3.5 %."""
 POLICY = read_policy(SAMPLE.with_suffix(".toml"))
-NEVER_NULL = replace(
-    POLICY,
-    tables=tuple(
-        replace(table, columns=tuple(replace(each, nullable=False) for each in table.columns))
-        for table in POLICY.tables
-    ),
-)
+REPLACE = replace(POLICY, neighbors=Neighbors.REPLACE)
+(_PEOPLE,) = POLICY.tables
+_NEVER_NULL = tuple(replace(column, nullable=False) for column in _PEOPLE.columns)
+NEVER_NULL = replace(POLICY, tables=(replace(_PEOPLE, columns=_NEVER_NULL),))
 Floats = npt.NDArray[np.float64]
-Cells = Sequence[Any]
+HEADERS = ("query", "of", "measured", "± s.e.", "goal", "met")
+NOTE = "met: at most two standard errors beyond the goal, as some goals are what theory gives."
 
 
 class Question(NamedTuple):
-    """A query about the sample at ε = 1 unless said, and the most RMSE of each column."""
+    """A query about the sample, and the most RMSE of each column of its one row."""
 
     select: str
     """What is between SELECT and FROM people."""
     most: tuple[float | None, ...]
-    coverage: float | None = None
+    covered: float | None = None
     """The least percentage of the intervals of the first column that hold the exact answer."""
     options: str = ""
     epsilon: int = 1
-    replace: bool = False
-    """Whether neighbours differ by a replaced row, and not by an added or removed one."""
-    never_null: bool = False
-    """Whether the policy says of all columns that they are never NULL."""
-
-    @property
-    def name(self) -> str:
-        """The row of the table that it is in."""
-        said = [self.options, f"ε = {self.epsilon}" * (self.epsilon > 1)]
-        said += ["replace" * self.replace, "never NULL" * self.never_null]
-        return ", ".join([self.select, *filter(None, said)])
+    policy: Policy = POLICY
+    said: str = ""
+    """The policy, as the table says it."""
 
 
 def _filtered(*conditions: str) -> str:
@@ -62,63 +57,53 @@ def _filtered(*conditions: str) -> str:
 
 ONE_COUNT = 1.36
 """The RMSE of discrete Laplace noise of scale 1: no count has less at ε = 1 ([GRS09])."""
-QUESTIONS = (
-    Question("COUNT(*)", (ONE_COUNT,)),
-    Question("SUM(age)", (92,)),
-    Question("AVG(income)", (135,)),
-    Question("AVG(income)", (188,), replace=True),
-    Question("VARIANCE(age)", (0.12,), coverage=95),
-    Question("STDDEV(income)", (2_190,), coverage=95),
-    Question(
-        "COUNT(*), SUM(income), AVG(income), AVG(age)",
-        (2.9, 2_500_000, 270, 0.0094),
-        never_null=True,
+FOUR = "COUNT(*), SUM(income), AVG(income), AVG(age)"
+TABLES = {
+    "sums and counts": (
+        Question("COUNT(*)", (ONE_COUNT,)),
+        Question("SUM(age)", (92,)),
+        Question("AVG(income)", (135,)),
+        Question("AVG(income)", (188,), policy=REPLACE, said="replace"),
+        Question("VARIANCE(age)", (0.12,), covered=95),
+        Question("STDDEV(income)", (2_190,), covered=95),
+        Question(FOUR, (2.9, 2_500_000, 270, 0.0094), policy=NEVER_NULL, said="never NULL"),
+        Question(FOUR, (3.46, None, 270, 0.0094)),
+        Question(_filtered("age >= 25", "age >= 35", "age >= 45", "age >= 55"), (2.75,) * 4),
+        Question(_filtered("age < 30", "age BETWEEN 30 AND 49", "age >= 50"), (ONE_COUNT,) * 3),
     ),
-    Question("COUNT(*), SUM(income), AVG(income), AVG(age)", (3.46, None, 270, 0.0094)),
-    Question(_filtered("age >= 25", "age >= 35", "age >= 45", "age >= 55"), (2.75,) * 4),
-    Question(_filtered("age < 30", "age BETWEEN 30 AND 49", "age >= 50"), (ONE_COUNT,) * 3),
-    Question("MEDIAN(income)", (16.6,), coverage=95),
-    Question("MEDIAN(income)", (13.1,), options="interval = off"),
-    Question("MAX(income)", (90_000,)),
-    Question("MAX(income)", (38_000,), epsilon=10),
-    Question("MIN(net_worth)", (25_000,)),
-)
+    "quantiles": (
+        Question("MEDIAN(income)", (16.6,), covered=95),
+        Question("MEDIAN(income)", (13.1,), options="interval = off"),
+        Question("MAX(income)", (90_000,)),
+        Question("MAX(income)", (38_000,), epsilon=10),
+        Question("MIN(net_worth)", (25_000,)),
+    ),
+}
 COMPOSED = {1: 1.36, 10: 14.1, 100: 46.7}
 """The RMSE of each of so many counts in one budget of ε = 1 and δ = 10^-6 under zcdp."""
 
 
 def run() -> None:
-    """Measure the section and print its table."""
-    rows: list[tuple[str, ...]] = []
+    """Measure the section and print its tables."""
+    title = f"{RUNS:,} answers to each query on 10,000 rows, at ε = 1 unless said"
+    for name, questions in TABLES.items():
+        rows = [row for question in questions for row in _answered(question)]
+        show(f"accuracy, {name}: {title}", HEADERS, rows, NOTE)
+    rows = [row for number, most in COMPOSED.items() for row in _composed(number, most)]
+    show(f"accuracy, many queries under zcdp: {title}", HEADERS, rows, NOTE)
+
+
+def exact(select: str) -> Floats:
+    """The cells of the one row that DuckDB answers."""
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{SAMPLE}')")
-
-        def exact(select: str) -> Floats:
-            cells = connection.execute(f"SELECT {select} FROM people").fetchall()[0]
-            return np.array(cells, dtype=np.float64)
-
-        for question in QUESTIONS:
-            values, intervals = _asked(question)
-            rows += _errors(question.name, values, exact(question.select), question.most)
-            if question.coverage is not None:
-                rows.append(
-                    _coverage(intervals[:, 0], exact(question.select)[0], question.coverage)
-                )
-        for number, most in COMPOSED.items():
-            name = f"COUNT(*), one of {number} under zcdp"
-            rows += _errors(name, _composed(number), exact("COUNT(*)"), (most,))
-    show(
-        f"accuracy: {RUNS:,} answers to each query on 10,000 rows, at ε = 1 unless said",
-        ("query", "of", "measured", "± s.e.", "goal", "met"),
-        rows,
-        "met: at most two standard errors beyond the goal, as some goals are what theory gives.",
-    )
+        query = f"SELECT {select} FROM read_csv('{SAMPLE}')"
+        return _floats(connection.execute(query).fetchall()[0])
 
 
-def _errors(
+def errors(
     name: str, values: Floats, exact: Floats, most: Sequence[float | None]
 ) -> list[tuple[str, ...]]:
-    """A row for each column with a goal: its RMSE."""
+    """A row for each column with a goal: the RMSE of `values[run, column]`."""
     rows: list[tuple[str, ...]] = []
     for column, goal in enumerate(most):
         if goal is None:
@@ -126,43 +111,49 @@ def _errors(
         squares = (values[:, column] - exact[column]) ** 2
         root = float(np.sqrt(squares.mean()))
         # The delta method: the standard error of a root is that of its square over twice the root.
-        uncertain = float(squares.std(ddof=1)) / np.sqrt(RUNS) / (2 * root) if root else 0.0
+        uncertain = float(squares.std(ddof=1)) / np.sqrt(len(squares)) / (2 * root) if root else 0.0
         about = "RMSE" if len(most) == 1 else f"RMSE, column {column + 1}"
         measured = (f"{root:,.3g}", f"{uncertain:.2g}", f"{goal:,g}")
         rows.append((name * (not rows), about, *measured, met(root <= goal + 2 * uncertain)))
     return rows
 
 
-def _coverage(intervals: Floats, exact: float, least: float) -> tuple[str, ...]:
+def coverage(intervals: Floats, exact: float, least: float) -> tuple[str, ...]:
+    """A row: the percentage of `intervals[run, end]` that hold the exact answer."""
     held = 100.0 * ((intervals[:, 0] <= exact) & (exact <= intervals[:, 1]))
-    mean, uncertain = float(held.mean()), float(held.std(ddof=1)) / np.sqrt(RUNS)
+    mean, uncertain = float(held.mean()), float(held.std(ddof=1)) / np.sqrt(len(held))
     reached = met(mean >= least - 2 * uncertain)
     return "", "coverage, %", f"{mean:.1f}", f"{uncertain:.2g}", f">= {least:g}", reached
 
 
-def _asked(question: Question) -> tuple[Floats, Floats]:
-    """values[run, column] and intervals[run, column, end], each answer at full ε."""
-    neighbors = Neighbors.REPLACE if question.replace else Neighbors.ADD_REMOVE
-    policy = NEVER_NULL if question.never_null else POLICY
-    private = session(replace(policy, neighbors=neighbors), str(question.epsilon))
+def _answered(question: Question) -> list[tuple[str, ...]]:
+    """The rows of a question, each answer at full ε."""
+    private = session(question.policy, str(question.epsilon))
     options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({question.options}) " if question.options else ""
     text = f"SELECT {options}{question.select} FROM people"
     answers = [private.execute(text) for _ in range(RUNS)]
-    ends = [[each or (None, None) for each in answer.intervals[0]] for answer in answers]
-    return _floats([answer.rows[0] for answer in answers]), _floats(ends)
+    values, cells = _floats([answer.rows[0] for answer in answers]), exact(question.select)
+    epsilon = f"ε = {question.epsilon}" * (question.epsilon > 1)
+    name = ", ".join(filter(None, (question.select, question.options, epsilon, question.said)))
+    rows = errors(name, values, cells, question.most)
+    if question.covered is not None:
+        intervals = _floats([answer.intervals[0][0] or (None, None) for answer in answers])
+        rows.append(coverage(intervals, cells[0], question.covered))
+    return rows
 
 
-def _composed(number: int) -> Floats:
-    """values[run, 0] of counts in sessions of so many under zcdp, which read the file once."""
+def _composed(number: int, most: float) -> list[tuple[str, ...]]:
+    """A row for the counts of sessions of so many under zcdp, which read the file once."""
     budget = Budget(Fraction(1), Fraction(1, 10**6), number, Composition.ZCDP)
-    policy, engine, found = replace(POLICY, budget=budget), open_engine(POLICY), list[Cells]()
+    policy, engine, found = replace(POLICY, budget=budget), open_engine(POLICY), list[Any]()
     with mock.patch.object(sessions, "open_engine", return_value=engine):
         while len(found) < RUNS:
             private = Session(policy)
             private.execute("SET repeats = 'fresh'")
             for _ in range(number):
                 found.append(private.execute("SELECT COUNT(*) FROM people").rows[0])
-    return _floats(found)
+    name = f"COUNT(*), one of {number} under zcdp"
+    return errors(name, _floats(found), exact("COUNT(*)"), (most,))
 
 
 def _floats(cells: Sequence[Any]) -> Floats:
