@@ -67,16 +67,26 @@ def test_private_rows_are_not_compared_with_a_table(session: dpdb.Session) -> No
         session.execute("SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(n) FROM by_zip) / 9")
 
 
-def test_summarize_has_a_price_and_says_what_to_ask(session: dpdb.Session) -> None:
-    priced = session.execute("SUMMARIZE people")
-    assert priced.explain
+def test_summarize_is_one_query_whose_price_is_free_to_see(session: dpdb.Session) -> None:
+    priced = session.execute("EXPLAIN SUMMARIZE people")
+    assert priced.cost == session.quote("SUMMARIZE people").cost
     assert session.balance.queries_left == 100
-    asked = priced.notes[0].removeprefix("to be asked for as ")
-    answer = session.execute(asked)
-    assert answer.cost == priced.cost
+    answer = session.execute("SUMMARIZE people")
+    assert (answer.cost, answer.releases) == (priced.cost, priced.releases)
+    assert session.balance.queries_left == 99
     assert [row[0] for row in answer.rows] == ["age", "income", "net_worth"]
     assert answer.columns == ("name", "count", "mean", "deviation", "q25", "q50", "q75")
-    assert session.execute("EXPLAIN SUMMARIZE people").releases == priced.releases
+    for asked in ("SUMMARIZE people", priced.notes[0].removeprefix("SUMMARIZE asks ")):
+        again = session.execute(asked)
+        assert again.repeat
+        assert again.rows == answer.rows
+
+
+def test_summarize_is_planned_with_others(session: dpdb.Session) -> None:
+    asked = ["SUMMARIZE people", "SELECT COUNT(*) FROM people WHERE age > 30"]
+    planned = session.plan(asked)
+    told = [row[4] for row in planned.rows if row[4] is not None]
+    assert [session.execute(each).cost.epsilon for each in asked] == pytest.approx(told)
 
 
 def test_summarize_needs_bounds(tmp_path: Path) -> None:

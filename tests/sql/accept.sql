@@ -500,6 +500,7 @@ SELECT ENTROPY(zip), GEOMEAN(age), GEOMETRIC_MEAN(income + 1) FILTER (WHERE age 
 SELECT MAD(age), MAD(income) FILTER (WHERE age > 30) FROM people WHERE zip = 31643;
 SELECT SUM(age, report_format => 'JSON').result.value, COUNT(*) AS n FROM people;
 SELECT zip, AVG(age WITH REPORT(FORMAT = "json")).value FROM people GROUP BY zip;
+SUMMARIZE people;
 PIVOT people ON zip IN (31643, 80127) USING SUM(income), COUNT(*) AS n GROUP BY age // 10;
 PIVOT visits ON member USING AVG(points) GROUP BY plan ORDER BY 2 LIMIT 1;
 PIVOT (SELECT plan, born < DATE '1990-01-01' AS old, points FROM visits) AS t ON old IN (TRUE, FALSE) USING SUM(points) GROUP BY plan;

@@ -25,7 +25,7 @@ _REFUSED = re.compile(
     r"(?P<text>.+?);(?:\n|\Z)",
     re.DOTALL,
 )
-QUERIES = ("SELECT", "WITH", "FROM", "PIVOT")
+QUERIES = ("SELECT", "WITH", "FROM", "PIVOT", "SUMMARIZE")
 _HEADING = re.compile(r"^---.*\n", re.MULTILINE)
 
 

@@ -93,8 +93,8 @@ def statement(
     words = _Words(text, placeholders.parsed, placeholders, today, temporary)
     skip = int(words.leading[:1] == ["EXPLAIN"])
     note = ""
-    if words.leading[skip : skip + 1] == ["SUMMARIZE"]:
-        note = f"to be asked for as {summary(words.tokens[skip:], text, policy)}"
+    if words.leading[:2] == ["EXPLAIN", "SUMMARIZE"]:
+        note = f"SUMMARIZE asks {summary(words.tokens[1:], text, policy)}"
     words.tokens[skip:] = written_out(words.tokens[skip:], text, policy)
     if words.leading[:3] == ["CREATE", "OR", "REPLACE"]:
         del words.tokens[1:3]
@@ -104,7 +104,7 @@ def statement(
             return Select(query, explain=True, text=placeholders.text, note=note)
         case ["SELECT" | "WITH" | "FROM", *_]:
             query = _select(policy, facts, words, skip=0)
-            return Select(query, bool(note), placeholders.text, note)
+            return Select(query, text=placeholders.text)
         case ["CREATE", "TEMP" | "TEMPORARY", "TABLE" | "VIEW", _, "AS", *_]:
             query = _select(policy, facts, words, skip=5)
             return Select(query, text=placeholders.text, name=_new_name(words, policy))
