@@ -12,7 +12,7 @@ from dpdb.errors import paid_for
 from dpdb.ledger.protocol import FREE
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
-from dpdb.policy.budget import Timing, valid_budget
+from dpdb.policy.budget import Composition, Timing, valid_budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
@@ -69,7 +69,11 @@ class QueryAnswers:
         self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         store = self._ledger.store if self._noise.private else None
-        self._memory = Memory(store, policy.tables, has_series=policy.noise == "system")
+        # A refinement costs less than a fresh draw where the sum of ε counts, and more elsewhere.
+        # Analysts of a ledger who share what they know are told no more by it than by the finest.
+        refines = store is not None or policy.budget.composition is Composition.PURE
+        has_series = policy.noise == "system" and refines
+        self._memory = Memory(store, policy.tables, has_series=has_series)
         self._batches: Batches | None = None
         self._told: set[str] = set()
         self._counted: dict[Table, int] = {}

@@ -71,7 +71,7 @@ class Memory:
     tables: tuple[Table, ...] = ()
     """The tables of the policy."""
     has_series: bool = True
-    """Whether noise of one scale leads to noise of another: other sources round scales."""
+    """Whether noise of one scale may lead to noise of another: other sources round scales."""
     _series: AllSeries = field(default_factory=AllSeries)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
     _groups: dict[Scope, Groups] = field(default_factory=dict)
@@ -178,14 +178,21 @@ class Memory:
 
     def shared(self, plan: Plan) -> Shared:
         """The plan, with its releases that somebody was told before."""
-        if self.store is None:
-            return Shared(plan)
-        shared = Shared(plan, self.store.asker)
-        if self.has_series and can_be_kept(plan):
-            shared = self._series.shared((_scope(plan), plan.keys), plan, self.store.asker)
+        shared = Shared(plan, self._asker)
+        if self._draws_levels(plan):
+            shared = self._series.shared((_scope(plan), plan.keys), plan, self._asker)
         own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
         return replace(shared, new_to_asker=reduce(add, new, Loss()))
+
+    @property
+    def _asker(self) -> str:
+        """The analyst, by whose name levels are known; without a ledger there is only one."""
+        return "" if self.store is None else self.store.asker
+
+    def _draws_levels(self, plan: Plan) -> bool:
+        """Whether noise of a plan may be a level of a series: a ledger must be able to keep it."""
+        return self.has_series and (self.store is None or can_be_kept(plan))
 
     def alone(self, plan: Plan) -> Shared:
         """A plan as if nobody had been told any of it, once all that is kept so far was read."""
@@ -219,6 +226,8 @@ class Memory:
                     self._read[scope] = number
             elif shared is not None and shared.steps:
                 raise InternalError("this answer cannot be kept, and so must not be shown")
+        elif self.has_series:
+            self._series.add((scope, kept.keys), kept.levels, self._asker)
         self._remember(scope, kept)
         return True
 
@@ -248,10 +257,10 @@ class Memory:
         for _, group in plan.groups:
             known.pop(group, None)
             known[group] = ()
-        if shared and self.store is not None and self.has_series and can_be_kept(plan):
+        if shared and self._draws_levels(plan):
             drawn = zip(plan.fresh, shared.names(), strict=True)
             cells = _scope(plan), plan.keys
-            self._series.foresee(cells, drawn, self.store.asker)
+            self._series.foresee(cells, drawn, self._asker)
 
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
         self._purchases[kept.key] = kept
