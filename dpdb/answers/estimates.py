@@ -16,7 +16,7 @@ from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.plan.releases.derivations import Regrouping
 from dpdb.policy.catalog import Kind, Value
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import GridSelection
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, array, constant, numbers
@@ -141,7 +141,7 @@ def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
             return numbers(average(read(moments.total, draws), number(estimate, draws), estimate))
         case Function.VAR_POP | Function.VAR_SAMP | Function.STDDEV_POP | Function.STDDEV_SAMP:
             return numbers(_variance(estimate, draws))
-        case Function.MIN | Function.MAX if isinstance(releases[0].mechanism, Walk):
+        case Function.MIN | Function.MAX if isinstance(releases[0].mechanism, GridSelection):
             rungs = rungs_after(noisy_values(estimate, draws)[0], releases[0], 1)
             return numbers(scaled(rungs, step_of(releases[0])))
         case Function.MIN | Function.MAX | Function.QUANTILE | Function.COUNT_DISTINCT:

@@ -24,7 +24,7 @@ from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Joint, Ranks
-from dpdb.privacy.mechanisms.smooth import Smooth
+from dpdb.privacy.mechanisms.mechanism import SecretNoise
 from dpdb.privacy.noise import smooth
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate, true_rows
@@ -144,7 +144,7 @@ def disclosures(planned: Plan, exact: Sequence[Exact]) -> list[Disclosure]:
                 Disclosure(report.column, float(int(value) * part.unit), float(report.scale))
                 for value in shown
             ]
-        if isinstance(release.mechanism, Smooth) and isinstance(release.statistic, Ranks):
+        if isinstance(release.mechanism, SecretNoise) and isinstance(release.statistic, Ranks):
             grid = release.statistic.grid
             for values in result.cells:
                 stat, scale = smooth.statistic_and_scale(

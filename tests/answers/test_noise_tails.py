@@ -11,8 +11,10 @@ import pytest
 
 from dpdb.answers.intervals.noise_tails import laplace_tail, margin
 from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.audited import noise
+from tests.support.optional import PLENTY, asking, opened
 
 
 @pytest.mark.parametrize(("first", "second"), [(1.0, 3.0), (5.0, 0.5), (2.0, 2.0), (1.0, 1 + 1e-6)])
@@ -87,12 +89,12 @@ def test_a_margin_fails_no_oftener_than_asked_where_one_noise_is_far_larger(fail
     assert failure / 2 < tail < failure * (1 + 1e-7)
 
 
-def test_one_noise_alone_has_its_own_margin() -> None:
-    for mechanism in (
-        Laplace(3, Fraction(1, 7)),
-        Gaussian(9, Fraction(400), Fraction(1), Fraction(1, 9)),
-    ):
-        assert margin((-2.0,), (mechanism,), 0.9) == 2 * mechanism.quantile(0.9)
+@pytest.mark.usefixtures("in_memory")
+@pytest.mark.parametrize("kind", NoiseKind)
+def test_one_noise_alone_has_its_own_margin(kind: NoiseKind) -> None:
+    asked = asking(f"mechanism = '{kind}', epsilon = 0.5", "SUM(x) FROM t")
+    [release] = opened(PLENTY).execute(f"EXPLAIN {asked}").plan.releases
+    assert margin((-2.0,), (release.noise,), 0.9) == 2 * release.noise.quantile(0.9)
 
 
 def test_noise_of_several_normal_deviations_adds_up_by_squares() -> None:

@@ -19,9 +19,8 @@ import pytest
 from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.plan.logical.query import Options
 from dpdb.policy.budget import Budget, Neighbors
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.exponential import SLACK
+from dpdb.privacy.mechanisms.mechanism import Additive, Selection
 from dpdb.privacy.noise import exponential
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
@@ -47,7 +46,7 @@ class Record:
     source: SystemNoise
     private = True
     scales: list[tuple[Fraction, int]] = field(default_factory=list)
-    selections: list[tuple[Exponential | Bracket, int]] = field(default_factory=list)
+    selections: list[tuple[Selection, int]] = field(default_factory=list)
 
     def laplace(self, scale: Fraction, size: int) -> Draws:
         self.scales.append((scale, size))
@@ -184,9 +183,9 @@ def test_the_plan_says_what_runs(query: Query, relation: Neighbors, record: Reco
     releases = list(planned.every_release)
     assert sum((r.mechanism.loss.epsilon for r in releases), Fraction(0)) <= answer.cost.epsilon
     assert planned.loss.epsilon == answer.cost.epsilon
-    added = [r.mechanism for r in releases if isinstance(r.mechanism, Laplace)]
+    added = [r.mechanism for r in releases if isinstance(r.mechanism, Additive)]
     assert [made.scale for made in added if made.sensitivity] == [s for s, _ in record.scales]
-    made = [r.mechanism for r in releases if isinstance(r.mechanism, Exponential | Bracket)]
+    made = [r.mechanism for r in releases if isinstance(r.mechanism, Selection)]
     assert [m for m, _ in record.selections[:: query.cells]] == made
     parts = [(release.mechanism, part) for release in releases for part in release.parts]
     assert len(answer.releases) == len(parts)

@@ -16,7 +16,7 @@ from dpdb.answers.formats.sheet import figure
 from dpdb.answers.formats.summaries import summary
 from dpdb.answers.notes.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.errors import InternalError, folded, printable
+from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.physical.plan import Plan, Release
@@ -24,39 +24,11 @@ from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.mechanism import MECHANISMS
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import GridSelection
 from dpdb.records import dataclass
 
 _SHOWN_SEGMENTS = 8
 """The most segments of a histogram that are listed."""
-NAMES = {
-    "laplace": "Laplace noise",
-    "gaussian": "Gaussian noise",
-    "staircase": "staircase noise",
-    "exponential": "the exponential mechanism",
-    "halves": "recursive halves",
-    "smooth laplace": "Laplace noise of smooth sensitivity",
-    "walk": "AboveThreshold over a grid of values",
-    "threshold": "a threshold on noisy numbers of units",
-}
-"""The names of mechanisms in the tree, if they differ from the mechanisms' own."""
-
-CHANGES = {
-    "laplace": "the most {} can change it",
-    "gaussian": "the farthest {} can move it (ℓ2)",
-    "staircase": "the most {} can change one number",
-    "exponential": "the most {} can change it (of a value's rank, count or weight)",
-    "halves": "the most {} can change it (of a value's rank in its half)",
-    "smooth laplace": "smooth: read off the rows, and as secret as they are",
-    "interval": "the most {} can change it (of how many ranks an interval has to spare)",
-    "walk": "the most {} can change how many rows are beyond a value",
-    "threshold": "the most {} can change the numbers of units of all keys",
-}
-"""The meaning of each mechanism's sensitivity; the braces stand for the rows."""
-if CHANGES.keys() - {"interval"} != {each.name for each in MECHANISMS}:
-    raise InternalError("EXPLAIN has no words for the sensitivity of a mechanism")
 
 
 def explain_screen(
@@ -84,7 +56,7 @@ def _tree(answer: AnswerRecord, given: Collection[str], columns: int | None) -> 
         for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
             lead, stem = ("└─ ", "   ") if last else ("├─ ", "│  ")
-            lines += folded(_title(reports), columns, lead, stem)
+            lines += folded(_title(each.release, reports), columns, lead, stem)
             facts = list(_facts(each, reports, total, given))
             lines += _branches(facts, stem, columns)
     for plan in answer.plan.every_plan:
@@ -146,11 +118,10 @@ def _releases(plan: Plan) -> Iterator[_Drawn]:
             yield _Drawn(each, index)
 
 
-def _title(reports: Sequence[ReleaseReport]) -> str:
+def _title(release: Release, reports: Sequence[ReleaseReport]) -> str:
     names = [report.aggregate.replace("_", " ") for report in reports]
     together = ", drawn together" if len(names) > 1 else ""
-    mechanism = reports[0].mechanism
-    return f"{', '.join(names)}{together} by {NAMES.get(mechanism, mechanism)}"
+    return f"{', '.join(names)}{together} by {release.mechanism.title}"
 
 
 def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> Iterator[str]:
@@ -165,14 +136,13 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     """The branches of one release: each a name and a text."""
     release, report = drawn.release, reports[0]
+    mechanism = release.mechanism
     yield from _about(drawn, given)
-    how = "interval" if isinstance(release.mechanism, Bracket) else report.mechanism
-    yield "Δ", _change(reports, drawn.whose, how)
+    yield "Δ", _change(reports, drawn.whose, mechanism.changes)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
         part = f", released before: {report.source}" if report.source else ", released before"
-    mechanism = release.mechanism
-    if isinstance(mechanism, Walk):
+    if isinstance(mechanism, GridSelection):
         part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "
         part += f"{figure(mechanism.look_epsilon)} for each look"
     yield "ε", f"{decimal(report.epsilon)}{part}"
@@ -180,7 +150,7 @@ def _facts(
         yield "δ", decimal(report.delta)
     scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
     if scales:
-        yield "scale", f"{release.mechanism.formula} = {', '.join(scales)}"
+        yield "scale", f"{mechanism.formula} = {', '.join(scales)}"
     yield from noise_facts(release, report.competing_rows)
 
 
@@ -198,10 +168,10 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
             yield "parts", formulas(vector)
 
 
-def _change(reports: Sequence[ReleaseReport], whose: str, how: str) -> str:
+def _change(reports: Sequence[ReleaseReport], whose: str, changes: str) -> str:
     """The sensitivity of a release: that of all its parts, added up."""
     sizes = dict.fromkeys(figure(r.sensitivity) for r in reports if r.sensitivity is not None)
-    most = CHANGES[how].format(whose)
+    most = changes.format(whose)
     if not sizes:
         return most
     if len(reports) > 1:

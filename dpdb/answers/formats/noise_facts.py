@@ -17,13 +17,14 @@ from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Joint, Part, Ranks, Total
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.halves import Halves
-from dpdb.privacy.mechanisms.mechanism import Additive
-from dpdb.privacy.mechanisms.smooth import Smooth
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import RUNG_RATIO, Walk
+from dpdb.privacy.mechanisms.mechanism import (
+    Additive,
+    GridSelection,
+    IntervalSelection,
+    KeySelection,
+    SecretNoise,
+    ValueSelection,
+)
 
 CONFIDENCES = (0.5, 0.9, 0.95)
 RELATIVE_ERROR = Fraction(1, 10)
@@ -35,32 +36,19 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
     if isinstance(mechanism, Additive):
         if not isinstance(statistic, Joint):
             yield from _noise(mechanism, release, competing_rows)
-        return
-    match mechanism:
-        case Threshold():
-            yield (
-                "shown",
-                f"from about {mechanism.shown_from} units on, for sure from "
-                f"{mechanism.surely_from}",
-            )
-            yield from _noise(mechanism.noise, release, competing_rows)
-        case Walk():
-            assert isinstance(statistic, Ranks)
-            yield from _walk(mechanism, statistic, competing_rows)
-        case Bracket():
-            yield from _bracket(mechanism)
-        case Halves():
-            yield (
-                "noise",
-                f"{len(mechanism.fractions)} values are chosen, in {mechanism.root.levels} levels "
-                "of halves; how near depends on the rows",
-            )
-        case Smooth():
-            yield "noise", "in proportion to the smooth sensitivity"
-        case Exponential():
-            yield "noise", "a value within the bounds is chosen; how near depends on the rows"
-        case other:
-            assert_never(other)
+    elif isinstance(mechanism, KeySelection):
+        least, sure = mechanism.shown_from, mechanism.surely_from
+        yield "shown", f"from about {least} units on, for sure from {sure}"
+        yield from _noise(mechanism.noise, release, competing_rows)
+    elif isinstance(mechanism, GridSelection):
+        assert isinstance(statistic, Ranks)
+        yield from _stop(mechanism, statistic, competing_rows)
+    elif isinstance(mechanism, IntervalSelection):
+        yield from _interval(mechanism)
+    elif isinstance(mechanism, (ValueSelection, SecretNoise)):
+        yield "noise", mechanism.nearness
+    else:
+        assert_never(mechanism)
 
 
 def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
@@ -75,12 +63,12 @@ def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[t
     yield "noise", f"within 10 % of values from {', '.join(least)}"
 
 
-def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:
-    """The rung where a walk stops, and the bound on the extreme value that follows."""
+def _stop(walk: GridSelection, statistic: Ranks, competing_rows: int) -> Iterator[tuple[str, str]]:
+    """The rung that is selected, and the bound on the extreme value that follows."""
     confidence = at_once(CONFIDENCE, competing_rows)
     greatest = bool(statistic.fraction)
     rungs, side = len(statistic.rungs), "above" if greatest else "below"
-    yield "grid", f"{rungs} values, {100 * (RUNG_RATIO - 1):.1f} % apart far from zero"
+    yield "grid", f"{rungs} values, {100 * (walk.ratio - 1):.1f} % apart far from zero"
     most = walk.rows_above(confidence, rungs)
     yield ("stops", f"where about {walk.threshold} rows are left {side}; {SURE}: {most} at most")
     steps = 2 + walk.steps_below(confidence)
@@ -92,7 +80,7 @@ def _walk(walk: Walk, statistic: Ranks, competing_rows: int) -> Iterator[tuple[s
     )
 
 
-def _bracket(bracket: Bracket) -> Iterator[tuple[str, str]]:
+def _interval(bracket: IntervalSelection) -> Iterator[tuple[str, str]]:
     """The number of half-widths, and the ranks that the interval is likely to span."""
     yield "widths", f"{len(bracket.widths)} half-widths, each √2 times the one before"
     ranks = math.ceil(bracket.target)

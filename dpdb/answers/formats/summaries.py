@@ -28,7 +28,7 @@ from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import sequential
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import GridSelection
 
 _FEW = 4
 """Digits of an ε that is spent."""
@@ -76,7 +76,7 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
         return "± follows from those of the noisy answers it is computed from"
     used = plan.released_for(output)
     mechanisms = [plan.releases[index].mechanism for index in used]
-    if any(isinstance(mechanism, Walk) for mechanism in mechanisms):
+    if any(isinstance(mechanism, GridSelection) for mechanism in mechanisms):
         return "one-sided: some rows may lie beyond it"
     estimate = _estimate(plan, output)
     if estimate is None:

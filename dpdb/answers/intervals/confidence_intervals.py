@@ -30,9 +30,7 @@ from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function, Outpu
 from dpdb.plan.physical.moments import Combination, Estimate, value
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Ranks
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import GridSelection, IntervalSelection, KeySelection
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Array, Vector, numbers
 
@@ -132,10 +130,10 @@ def interval_of(
         exact = public.values.astype(np.float64)
         return exact, exact
     release, last = (plan.releases[estimate.releases[place]] for place in (0, -1))
-    if isinstance(release.mechanism, Walk):
+    if isinstance(release.mechanism, GridSelection):
         own = noisy_values(estimate, draws)
         return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
-    if isinstance(last.mechanism, Bracket):
+    if isinstance(last.mechanism, IntervalSelection):
         return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
     if release.noise is not None:
         return _of_sums(estimate, plan, draws, confidence)
@@ -185,7 +183,7 @@ def _bracketed(
     All values within the bounds where more confidence is needed than was planned for.
     """
     mechanism = release.mechanism
-    assert isinstance(mechanism, Bracket)
+    assert isinstance(mechanism, IntervalSelection)
     widths = np.array(mechanism.widths, dtype=np.float64)
     chosen = own[1].astype(np.intp)
     reach = widths[chosen if confidence <= mechanism.confidence else np.full_like(chosen, -1)]
@@ -203,7 +201,7 @@ def _beyond_a_rung(
     Nothing bounds the greatest value from above but its declared bound: where no row at the bound
     must change an answer by much, no answer can tell that there is none.
     """
-    assert isinstance(release.mechanism, Walk)
+    assert isinstance(release.mechanism, GridSelection)
     assert isinstance(release.statistic, Ranks)
     steps = -1 - release.mechanism.steps_below(confidence)
     passed = rungs_after(stops, release, steps)
@@ -228,16 +226,16 @@ def _around(
     """
     assert combination is not None
     (release, _), weight = next(iter(combination.weights), ((0, 0), 0))
-    if isinstance(threshold := plan.releases[release].mechanism, Threshold):
+    if isinstance(selection := plan.releases[release].mechanism, KeySelection):
         assert (len(combination.weights), weight, plan.releases[release].terms) == (1, 1, 1)
-        return of_shown_keys(threshold, read(combination, draws), confidence)
+        return of_shown_keys(selection, read(combination, draws), confidence)
     reach = margin_of(combination, plan, confidence)
     values = read(combination, draws)
     rounding = 1e-9 * reach
     return np.ceil(values - reach - rounding), np.floor(values + reach + rounding)
 
 
-def of_shown_keys(threshold: Threshold, shown: Array, confidence: float) -> tuple[Array, Array]:
+def of_shown_keys(threshold: KeySelection, shown: Array, confidence: float) -> tuple[Array, Array]:
     """The numbers of units that a key may have, given that it is shown with `shown` units.
 
     A key near the threshold is shown where its noise was above zero, so that noise about zero says
@@ -275,7 +273,7 @@ def of_shown_keys(threshold: Threshold, shown: Array, confidence: float) -> tupl
     return inside, within
 
 
-def _cut_tail(threshold: Threshold, value: Array) -> Array:
+def _cut_tail(threshold: KeySelection, value: Array) -> Array:
     """P(X >= value) of the noise X of a threshold, but for a factor, as `thresholding` has it."""
     scale, cut = float(threshold.scale), threshold.cut
 

@@ -34,9 +34,7 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
 from dpdb.policy.timestamps import read_timestamp
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.smooth import Smooth
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import GridSelection, IntervalSelection, SecretNoise
 
 DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"
@@ -51,10 +49,11 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
         return tuple(dict.fromkeys(note for notes in below for note in notes))
     notes = [*_contradiction_notes(planned), *_text_date_notes(planned)]
     releases = list(_shown_releases(planned))
-    brackets = (each.release for each in releases if isinstance(each.release.mechanism, Bracket))
-    bracketed: set[object] = set().union(*map(_keys, brackets))
+    drawn = (each.release for each in releases)
+    intervals = (each for each in drawn if isinstance(each.mechanism, IntervalSelection))
+    bracketed: set[object] = set().union(*map(_keys, intervals))
     for each in releases:
-        if isinstance(each.release.mechanism, Walk):
+        if isinstance(each.release.mechanism, GridSelection):
             notes += _walk_notes(each)
         elif each.release.noise is None and not _keys(each.release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
@@ -156,7 +155,7 @@ def _parallel_notes(planned: Plan) -> tuple[str, ...]:
 
 def _way(release: Release) -> str:
     """The way a release without a margin makes its value: a phrase after the column's name."""
-    if isinstance(release.mechanism, Smooth):
+    if isinstance(release.mechanism, SecretNoise):
         return "has noise of a size that is secret"
     ways = {"mode": "frequency", "weighted_mode": "weight"}
     return f"is chosen by {ways.get(release.aggregate, 'rank')}"
@@ -166,7 +165,7 @@ def _walk_notes(shown: _Shown) -> Iterator[str]:
     """The meaning of a MIN or MAX found by a walk, and a query that tells more."""
     statistic, walk = shown.release.statistic, shown.release.mechanism
     assert isinstance(statistic, Ranks)
-    assert isinstance(walk, Walk)
+    assert isinstance(walk, GridSelection)
     greatest = bool(statistic.fraction)
     most = walk.rows_above(at_once(CONFIDENCE, shown.competing_rows), len(statistic.rungs))
     name, side, end, tail = (

@@ -18,7 +18,7 @@ from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
 from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column, Table
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.mechanism import KeySelection
 
 NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
 """The last of the notes, if an interval may be shown."""
@@ -125,7 +125,7 @@ def _notes(planned: Plan) -> Iterator[str]:
     for index, release in enumerate(planned.releases):
         if not isinstance(release.statistic, KeyUnits):
             continue
-        assert isinstance(release.mechanism, Threshold)
+        assert isinstance(release.mechanism, KeySelection)
         least, sure = release.mechanism.shown_from, release.mechanism.surely_from
         yield (
             f"shown are groups of about {least} or more {units(planned.table)}, "

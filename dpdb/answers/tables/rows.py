@@ -26,8 +26,7 @@ from dpdb.answers.tables.noisy_table import (
 from dpdb.plan.expressions.expressions import IntervalEnd
 from dpdb.plan.logical.query import Output, ends_asked_for
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.mechanism import GridSelection, IntervalSelection, Mechanism
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.relational.keys import spread
 from dpdb.vectors.vector import AnyVector, Bools, Vector, constant, either
@@ -80,19 +79,24 @@ def _intervals(
 ) -> tuple[Ends | None, Ends | None]:
     """The intervals of a column in all groups, as they are and with uninformative ends NULL."""
     ends = confidence_intervals(plan, noisy, output, frame)
-    if ends is None or not _is_behind(Walk, plan, output):
+    if ends is None or not _has_one_end(plan, output):
         return ends, ends
     farther = confidence_intervals(plan, noisy, output, frame, farther=True)
     assert farther is not None
     return ends, _opened(plan, output, ends, farther)
 
 
-def _is_behind(mechanism: type[Walk | Bracket], plan: Plan, output: Output) -> bool:
-    """Whether a mechanism of this type is behind an output: intervals of walks have one end."""
+def _mechanisms(plan: Plan, output: Output) -> list[Mechanism]:
+    """The mechanisms behind an output."""
     used = [plan.releases[index] for index in plan.released_for(output)]
     for index in plan.noisy_subqueries(output):
         used += plan.subplans[index].every_release
-    return any(isinstance(release.mechanism, mechanism) for release in used)
+    return [release.mechanism for release in used]
+
+
+def _has_one_end(plan: Plan, output: Output) -> bool:
+    """Whether the intervals of an output have one end."""
+    return any(isinstance(each, GridSelection) for each in _mechanisms(plan, output))
 
 
 def _having(plan: Plan, frame: Frame) -> RowIndices:
@@ -122,11 +126,11 @@ def _accuracy(
     ends, opened = _intervals(plan, noisy, output, frame)
     if ends is None or opened is None:
         return None
-    if _is_behind(Walk, plan, output):
+    if _has_one_end(plan, output):
         only_noise = _without_ends(plan, output, ends, opened)
     else:
         only_noise = _as_wide_as_bounds(plan, output, *ends)
-    if _is_behind(Bracket, plan, output):
+    if any(isinstance(each, IntervalSelection) for each in _mechanisms(plan, output)):
         return Accuracy(opened, unknown=only_noise).take(rows)
     return Accuracy(opened, only_noise).take(rows)
 

@@ -27,7 +27,7 @@ from dpdb.plan.ranges.statistics import (
     Tally,
     Total,
 )
-from dpdb.privacy.mechanisms.mechanism import Mechanism, counts_rungs, rank_reach
+from dpdb.privacy.mechanisms.mechanism import GridSelection, Mechanism, rank_reach
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 
@@ -111,7 +111,7 @@ def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: i
     match statistic:
         case Distinct():
             return _Different(statistic, cells)
-        case Ranks() if all(map(counts_rungs, mechanisms)):
+        case Ranks() if all(isinstance(each, GridSelection) for each in mechanisms):
             return RungCounts(statistic, cells)
         case Ranks() if (reach := _reach(mechanisms)) is not None:
             return RefinedWindows(statistic, cells, reach)

@@ -141,16 +141,15 @@ class Moments:
 
     def releases_for(self, aggregate: Aggregate) -> tuple[int, ...]:
         """The indices of the releases from which an aggregate is computed."""
-        match aggregate.function:
-            case Function.COUNT:
-                combinations = [self.count]
-            case Function.SUM:
-                combinations = [self.sum]
-            case Function.AVG:
-                combinations = [self.count, self.total]
-            case _:
-                combinations = [self.count, self.total, self.squares]
-        return tuple(sorted(set().union(*(each.releases for each in combinations if each))))
+        needed = moments_of(aggregate)
+        combinations = {
+            Moment.ROWS: self.count,
+            Moment.COUNT: self.count,
+            Moment.TOTAL: self.sum if needed == {Moment.TOTAL} else self.total,
+            Moment.SQUARES: self.squares,
+        }
+        read = [combinations[each] for each in needed]
+        return tuple(sorted(set().union(*(each.releases for each in read if each))))
 
     @property
     def step(self) -> Fraction:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.errors import InvalidOption, TooLarge, Unsupported
+from dpdb.errors import InvalidOption, Unsupported
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, children
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import in_query
 from dpdb.plan.physical.lowering import PlanningContext
+from dpdb.plan.physical.mechanism_choice import key_selection
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
@@ -25,8 +26,7 @@ from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.policy.catalog import Kind
 from dpdb.policy.names import written
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms.laplace import MAX_SCALE
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.mechanism import KeySelection
 
 _USUAL_DELTA = Fraction(1, 10**6)
 """The session's δ that the hint proposes."""
@@ -93,16 +93,12 @@ def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> R
     return Release("keys", KeyUnits(), threshold(query, context, share))
 
 
-def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Threshold:
+def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> KeySelection:
     """The threshold that spends a share."""
     table, replaced = query.table, context.policy.neighbors is Neighbors.REPLACE
     most = query.groups_per_unit or table.rows_per_unit
     groups = min(most, table.rows_per_unit) * (2 if replaced else 1)
-    each = share.part(Fraction(1, groups))
-    mechanism = Threshold(each.epsilon, each.delta, groups, query.least_units)
-    if mechanism.scale > MAX_SCALE:
-        raise TooLarge("epsilon is too small to find group values with")
-    return mechanism
+    return key_selection(groups, query.least_units, share)
 
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:

@@ -16,7 +16,7 @@ from dpdb.plan.physical.plan import Release, at_once
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.mechanism import IntervalSelection
 
 INTERVAL_PART = Fraction(1, 5)
 """The part of a quantile's share that is for its interval."""
@@ -106,7 +106,7 @@ def lower_together(
 
 def _bracket(
     lowering: AggregateLowering, statistic: Ranks, confidence: float | None
-) -> Bracket | None:
+) -> IntervalSelection | None:
     """The bracket around a quantile, for a part of its share; None if no interval is shown."""
     if confidence is None or lowering.context.options.interval != "on":
         return None

@@ -61,6 +61,10 @@ class Bracket:
     """The selection of a half-width such that the interval holds the exact quantile."""
 
     name: ClassVar[str] = Exponential.name
+    title: ClassVar[str] = Exponential.title
+    changes: ClassVar[str] = (
+        "the most {} can change it (of how many ranks an interval has to spare)"
+    )
     formula: ClassVar[str] = "2Δ/ε"
     sensitivity: Fraction
     """Δ, the sensitivity of the slack of a half-width, in ranks."""

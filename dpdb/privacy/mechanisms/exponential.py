@@ -29,6 +29,9 @@ class Exponential:
     """
 
     name: ClassVar[str] = "exponential"
+    title: ClassVar[str] = "the exponential mechanism"
+    changes: ClassVar[str] = "the most {} can change it (of a value's rank, count or weight)"
+    nearness: ClassVar[str] = "a value within the bounds is chosen; how near depends on the rows"
     sensitivity: Fraction
     """Δ, the sensitivity of the score u."""
     epsilon: Fraction

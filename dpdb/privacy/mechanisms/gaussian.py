@@ -24,6 +24,8 @@ class Gaussian:
 
     kind: ClassVar[NoiseKind] = NoiseKind.GAUSSIAN
     name: ClassVar[str] = kind.value
+    title: ClassVar[str] = "Gaussian noise"
+    changes: ClassVar[str] = "the farthest {} can move it (ℓ2)"
     law: ClassVar[Law | None] = Law.NORMAL
     formula: ClassVar[str] = "σ"
     is_gradual: ClassVar[bool] = False

@@ -90,6 +90,8 @@ class Halves:
     """The selection of several quantiles, whose loss together is `epsilon`."""
 
     name: ClassVar[str] = "halves"
+    title: ClassVar[str] = "recursive halves"
+    changes: ClassVar[str] = "the most {} can change it (of a value's rank in its half)"
     formula: ClassVar[str] = "1/rate"
     fractions: tuple[Fraction, ...]
     """In rising order, above 0 and below 1."""
@@ -142,6 +144,14 @@ class Halves:
     def scale(self) -> Fraction:
         """The largest scale of a selection, in ranks: 1/rate."""
         return 1 / min(self.rates.values())
+
+    @property
+    def nearness(self) -> str:
+        """How near the values are, in words."""
+        return (
+            f"{len(self.fractions)} values are chosen, in {self.root.levels} levels of halves; "
+            "how near depends on the rows"
+        )
 
     @property
     def spread(self) -> float:

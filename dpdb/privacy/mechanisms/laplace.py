@@ -43,6 +43,8 @@ class Laplace:
 
     kind: ClassVar[NoiseKind] = NoiseKind.LAPLACE
     name: ClassVar[str] = kind.value
+    title: ClassVar[str] = "Laplace noise"
+    changes: ClassVar[str] = "the most {} can change it"
     law: ClassVar[Law | None] = Law.LAPLACE
     formula: ClassVar[str] = "Δ/ε"
     is_gradual: ClassVar[bool] = True

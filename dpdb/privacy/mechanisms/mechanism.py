@@ -2,7 +2,8 @@
 
 A mechanism is a frozen record: its fields say what is released, and are its identity. All of them
 have a `name` for reports, a `sensitivity`, a `loss` (in both measures of `Loss`), and a `spread`
-that plans are compared by. `Additive` noise answers besides:
+that plans are compared by. EXPLAIN shows the `title`, and says by `changes` what the sensitivity
+is of; braces stand for the rows. `Additive` noise answers besides:
 
     kind          the option that asks for it, and what planning must know beforehand
     law           the continuous law above it, for tails of weighted sums; None without one
@@ -13,7 +14,20 @@ that plans are compared by. `Additive` noise answers besides:
     is_gradual    whether noise of its kind can fall in steps until an answer is accurate
     is_inverse    whether its scale is sensitivity / ε, so that a noise index can set it
 
-To add one, write it beside these, add it to a set here, and let mypy say where it is missing.
+The other sets are by what is released, and so by what is asked about its accuracy:
+
+    ValueSelection     a value of a grid or a list; `nearness`, in words
+    SecretNoise        a value with noise whose scale is read off the rows; `nearness`
+    IntervalSelection  a half-width among `widths` around a value that was released before, which
+                       holds at a `confidence` and has about `target` ranks to spare
+    GridSelection      a rung beyond which few rows lie, `steps_below` and `rows_above` at any
+                       confidence, with `threshold` and `rows_needed` for who reads EXPLAIN
+    KeySelection       the keys that are shown, each with its noisy number of units: `shown_from`,
+                       `surely_from`, and the `noise` before the cut
+
+To add one, write it beside these, add it to a set here, and let mypy say where it is missing. A
+selection that releases one of the five is read, explained and has its ± as they have. A new set is
+for new ways to read what is released.
 """
 
 from __future__ import annotations
@@ -35,9 +49,13 @@ from dpdb.privacy.mechanisms.walk import Walk
 
 Additive = Laplace | Gaussian | Staircase
 """Noise of a public law that is added to each number by itself."""
-Selection = Exponential | Bracket | Halves | Walk
-"""The choice of a value, whose distance from the exact one depends on the rows."""
-Mechanism = Additive | Selection | Smooth | Threshold
+ValueSelection = Exponential | Halves
+IntervalSelection = Bracket
+GridSelection = Walk
+KeySelection = Threshold
+SecretNoise = Smooth
+Selection = ValueSelection | IntervalSelection | GridSelection
+Mechanism = Additive | Selection | SecretNoise | KeySelection
 MECHANISMS: tuple[type[Mechanism], ...] = get_args(Mechanism)
 _OF_KIND: dict[NoiseKind, type[Additive]] = {each.kind: each for each in get_args(Additive)}
 if _OF_KIND.keys() != set(NoiseKind):
@@ -49,14 +67,9 @@ for _kind in NoiseKind:
 
 def public_noise(mechanism: Mechanism) -> Additive | None:
     """The noise on each value, where its law is public: for keys that before the cut."""
-    if isinstance(mechanism, Threshold):
+    if isinstance(mechanism, KeySelection):
         return mechanism.noise
     return mechanism if isinstance(mechanism, Additive) else None
-
-
-def counts_rungs(mechanism: Mechanism) -> bool:
-    """Whether it reads how many rows are beyond each rung of a ladder, rather than the values."""
-    return isinstance(mechanism, Walk)
 
 
 def rank_reach(mechanism: Mechanism) -> int | None:

@@ -28,7 +28,10 @@ class Smooth:
     """
 
     name: ClassVar[str] = "smooth laplace"
+    title: ClassVar[str] = "Laplace noise of smooth sensitivity"
+    changes: ClassVar[str] = "smooth: read off the rows, and as secret as they are"
     formula: ClassVar[str] = ""
+    nearness: ClassVar[str] = "in proportion to the smooth sensitivity"
     sensitivity: ClassVar[None] = None
     scale: ClassVar[None] = None
     """Sensitivity and scale are read off the rows, and secret: see `scale_of`."""

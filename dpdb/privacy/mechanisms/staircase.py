@@ -42,6 +42,8 @@ class Staircase:
 
     kind: ClassVar[NoiseKind] = NoiseKind.STAIRCASE
     name: ClassVar[str] = kind.value
+    title: ClassVar[str] = "staircase noise"
+    changes: ClassVar[str] = "the most {} can change one number"
     law: ClassVar[Law | None] = None
     formula: ClassVar[str] = "Δ/ε of one number"
     is_gradual: ClassVar[bool] = False

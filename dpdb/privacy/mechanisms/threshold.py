@@ -42,6 +42,8 @@ class Threshold:
     """Shows the keys that enough units have, each with its noisy number of units."""
 
     name: ClassVar[str] = "threshold"
+    title: ClassVar[str] = "a threshold on noisy numbers of units"
+    changes: ClassVar[str] = "the most {} can change the numbers of units of all keys"
     formula: ClassVar[str] = "1/ε of one key"
     group_epsilon: Fraction
     """The ε of one key."""

@@ -76,7 +76,10 @@ class Walk:
     """The selection of a rung of a ladder as the greatest value, or as the least one."""
 
     name: ClassVar[str] = "walk"
+    title: ClassVar[str] = "AboveThreshold over a grid of values"
+    changes: ClassVar[str] = "the most {} can change how many rows are beyond a value"
     formula: ClassVar[str] = ""
+    ratio: ClassVar[float] = RUNG_RATIO
     scale: ClassVar[None] = None
     """There are two scales, and EXPLAIN shows the ε of each."""
     sensitivity: int

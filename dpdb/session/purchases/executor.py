@@ -29,6 +29,7 @@ from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import IntervalSelection, KeySelection
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -129,7 +130,7 @@ class Executor:
             else:
                 assert result is not None
                 draws.append(self._draw(release, result, centres))
-            if not isinstance(release.mechanism, Bracket):
+            if not isinstance(release.mechanism, IntervalSelection):
                 centres = draws[-1]
         return NoisyResult(Noisy((*known, *draws), subqueries, subresults, keys), tuple(revealed))
 
@@ -156,7 +157,7 @@ class Executor:
         Nothing of the other keys that rows have leaves this method.
         """
         counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
-        assert isinstance(release.mechanism, Threshold)
+        assert isinstance(release.mechanism, KeySelection)
         shown, units = thresholding.select_keys(counts.units, release.mechanism, self.noise)
         rows = counts.rows[shown]
         columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]

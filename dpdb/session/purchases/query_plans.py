@@ -23,7 +23,7 @@ from dpdb.policy.catalog import Policy, changed
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.levels import enough, levels
-from dpdb.privacy.mechanisms.mechanism import candidate_count, counts_rungs
+from dpdb.privacy.mechanisms.mechanism import GridSelection, candidate_count
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
@@ -210,7 +210,7 @@ def candidates_of(release: Release) -> int:
     match release.statistic:
         case Tally(values=listed):
             return candidate_count(mechanism, len(listed), listed=True)
-        case Ranks(rungs=rungs) if counts_rungs(mechanism):
+        case Ranks(rungs=rungs) if isinstance(mechanism, GridSelection):
             return candidate_count(mechanism, len(rungs))
         case Ranks(grid=grid):
             return candidate_count(mechanism, grid.upper - grid.lower + 1)
