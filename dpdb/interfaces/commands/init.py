@@ -19,14 +19,14 @@ from dpdb.interfaces.cli.parsers import Parser
 from dpdb.lab.studies.draft import Draft, drafts
 from dpdb.lab.studies.suggested_types import SuggestedType, cell_keys, kind_of
 from dpdb.policy.catalog import Kind, Table
-from dpdb.policy.cell_format import CellFormat
+from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.output_files import written
 
 _HEADER = """\
 # The draft of a policy for {file}, by `dpdb init`: for the data owner's eyes
 # until all of it has been checked{reason}. What the
-# policy says in the end is public.
+# policy says in the end is public.{counts}
 #
 # Bounds and values must come from knowledge of the subject, never from the
 # file: a bound read off the data gives away the row that sets it. Values
@@ -41,6 +41,8 @@ queries = 10    # each query gets epsilon / queries
 neighbors = "add-remove"
 """
 _READ_OFF_ROWS = ", as the types were read off rows"
+_COUNTS = """ Delete the numbers of cells first:
+# they are read off rows, too."""
 _TABLE = """\
 
 [tables.{table}]
@@ -105,7 +107,8 @@ def _policy_text(tables: Sequence[Draft], output: Path | None) -> str:
     table = tables[0].table
     reason = "" if table.storage.typed else _READ_OFF_ROWS
     file = table.path.name if table.server is None else table.place
-    header = _HEADER.format(file=_plain(file), reason=reason)
+    counted = any(each.counted for draft in tables for each in draft.types)
+    header = _HEADER.format(file=_plain(file), reason=reason, counts=_COUNTS if counted else "")
     return header + "".join(_table_text(each, output) for each in tables)
 
 
@@ -119,7 +122,9 @@ def _table_text(draft: Draft, output: Path | None) -> str:
         units=f"# by their names perhaps: {units}\n" if units else "",
     )
     columns = zip(table.columns, draft.types, strict=True)
-    return text + "".join(_lines(column.name, suggested) for column, suggested in columns)
+    return text + "".join(
+        _lines(column.name, suggested, draft.rows) for column, suggested in columns
+    )
 
 
 def _place(table: Table, output: Path | None) -> str:
@@ -143,6 +148,10 @@ def _format_lines(draft: Draft) -> list[str]:
         lines.append(f"encoding = {_string(form.encoding)}")
     if form.decimal != ".":
         lines.append(f"decimal = {_string(form.decimal)}")
+    if form.comment:
+        lines.append(f"comment = {_string(form.comment)}")
+    if form.skip:
+        lines.append(f"skip = {form.skip}")
     if not form.header:
         lines.append("header = false  # the columns below are those of the file, in order")
     return lines
@@ -157,15 +166,39 @@ _HINTS = {
 }
 
 
-def _lines(name: str, suggested: SuggestedType) -> str:
-    """The line of a column, and comments: other formats that fit, and what else to declare."""
-    kind, keys = suggested.kind, cell_keys(suggested.cells)
-    line = f'{_key(name)} = {{ type = "{kind}"{", " if keys else ""}{keys} }}\n'
-    for each in suggested.either:
-        form = CellFormat((each,))
-        line += f'# {_plain(_key(name))} = {{ type = "{kind_of(form)}", {cell_keys(form)} }}\n'
-    hint = _HINTS.get(kind)
-    return line + (f"# {_plain(name)}: {hint}; from knowledge of the subject\n" if hint else "")
+def _lines(name: str, suggested: SuggestedType, rows: int) -> str:
+    """The line of a column, and comments: other types that fit, and what else to declare.
+
+    In a text column a placeholder may be a text of its own, as NA is for Namibia: a comment alone
+    makes it NULL.
+    """
+    kind, null = suggested.kind, suggested.null
+    kept = "" if kind is Kind.TEXT else null
+    declared = [(kind, suggested.cells, suggested.fitting, kept)]
+    if suggested.number:
+        declared.append((Kind.INTEGER, PLAIN, 0, null))
+    for text, fitting in suggested.either:
+        form = CellFormat((text,))
+        declared.append((kind_of(form), form, fitting, null))
+    if null and declared[-1][-1] == "":
+        declared.append((kind, PLAIN, 0, null))
+    lines = []
+    for each, form, fitting, missing in declared:
+        keys = ", ".join(filter(None, (f'type = "{each}"', cell_keys(form), missing)))
+        counts = _counts(suggested, fitting, rows, null=bool(missing))
+        lines.append(f"{_key(name)} = {{ {keys} }}" + (f"  # {counts}" if counts else ""))
+    lines[1:] = [f"# {_plain(line)}" for line in lines[1:]]
+    if hint := _HINTS.get(kind):
+        lines.append(f"# {_plain(name)}: {hint}; from knowledge of the subject")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _counts(suggested: SuggestedType, fitting: int, rows: int, *, null: bool) -> str:
+    """The number of cells that a format and placeholders explain; empty where there are none."""
+    said = [f"{fitting:,} fit"] if fitting else []
+    if null:
+        said += [f'{number:,} are "{text}"' for text, number in suggested.missing]
+    return f"of the first {rows:,} cells {', '.join(said)}" if said else ""
 
 
 def _key(name: str) -> str:

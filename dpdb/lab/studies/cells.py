@@ -63,6 +63,7 @@ class Fate(Enum):
     LOW = "below the bounds"
     HIGH = "above the bounds"
     EMPTY = "empty"
+    NULL = "NULL by the policy"
     SHORT = "missing in a row that is too short"
     LONG = f"over {grammar.LONGEST:,} bytes"
     LONGER = "longer than its length"
@@ -101,11 +102,12 @@ class FateOf:
         self._lower, self._upper = float(lower), float(upper)
 
     def __call__(self, raw: bytes) -> Fate:
-        text = self._column.cells.plain(self.text(raw), self._column.kind, self._decimal)
+        written = self.text(raw)
+        text = self._column.cells.plain(written, self._column.kind, self._decimal)
         whole = grammar.is_whole(raw)
         if not text:
             kept = self._free and not (self._column.nullable or self._named)
-            return Fate.READ if kept else Fate.EMPTY
+            return Fate.READ if kept else Fate.NULL if written else Fate.EMPTY
         if self._named and not whole:
             return Fate.UNDECODABLE
         if self._free and len(text.encode()) > self._column.length:

@@ -8,8 +8,6 @@ Bounds are never suggested: they must come from knowledge of the subject.
 
 from __future__ import annotations
 
-import codecs
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,13 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import assert_never
 
-from dpdb.errors import DataFileError
 from dpdb.lab.studies.cells import record_blocks, text_rows
+from dpdb.lab.studies.file_layout import as_written
 from dpdb.lab.studies.suggested_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv.csv_format import COMMA, FALLBACK, UTF8, CsvFormat, separator_by_name
-from dpdb.policy.csv.csv_header import first_record, numbered_name, separator_of
-from dpdb.policy.csv.csv_stream import encoding_of, open_csv
+from dpdb.policy.csv.csv_format import COMMA, CsvFormat
 from dpdb.policy.schemas.table_files import (
     found_columns,
     header_of,
@@ -43,9 +39,6 @@ from dpdb.policy.storage import (
 from dpdb.records import dataclass
 
 SAMPLE_ROWS = 10_000
-_FIRST_BYTES = 1 << 20
-_MARKED_NAME = {"utf-16-le": "utf-16", "utf-16-be": "utf-16",
-                "utf-32-le": "utf-32", "utf-32-be": "utf-32"}  # fmt: skip
 _IDENTITIES = frozenset(
     ("id", "uid", "uuid", "guid", "key", "nr", "no", "number", "name", "email", "mail", "phone",
      "ssn", "person", "patient", "customer", "client", "user", "member", "employee", "student",
@@ -65,6 +58,8 @@ class Draft:
 
     table: Table
     types: tuple[SuggestedType, ...]
+    rows: int
+    """The rows of the sample that the types were read off."""
     units: tuple[str, ...]
     """The columns that by their names may say whom a row is about."""
     notes: tuple[str, ...]
@@ -111,6 +106,7 @@ def _typed_draft(table: Table) -> Draft:
     return Draft(
         table,
         tuple(SuggestedType(column.kind, 0, repeats=False) for column in table.columns),
+        0,
         tuple(column.name for column in table.columns if _may_name_units(column)),
         (),
     )
@@ -118,11 +114,11 @@ def _typed_draft(table: Table) -> Draft:
 
 def _csv_draft(path: Path, form: CsvFormat) -> Draft:
     """The draft for a CSV file that is written as `form` says, where it says anything."""
-    form, names, notes = _as_written(files_of(path)[0], form)
+    form, names, notes = as_written(files_of(path)[0], form)
     [table] = undeclared_tables(path, form, names)
     separator = header_of(table).punctuation.separator
     notes = [*notes, *remarks(table), *_long_rows(table)]
-    return _guessed_draft(table, notes, decimal=separator != COMMA.encode())
+    return _guessed_draft(table, notes, separator=separator.decode())
 
 
 def _long_rows(table: Table) -> list[str]:
@@ -141,16 +137,19 @@ def _long_rows(table: Table) -> list[str]:
     ]
 
 
-def _guessed_draft(table: Table, notes: Sequence[str] = (), *, decimal: bool = False) -> Draft:
-    """The draft for a table with types that its first rows suggest, and maybe a decimal mark."""
+def _guessed_draft(table: Table, notes: Sequence[str] = (), separator: str = "") -> Draft:
+    """The draft for a table with types that its first rows suggest.
+
+    So is the decimal mark of a CSV file, which has a separator.
+    """
     rows = list(islice(text_rows(table), SAMPLE_ROWS))
     columns = [[row[place] for row in rows] for place in range(len(table.columns))]
-    if decimal:
-        table = replace(table, csv=replace(table.csv, decimal=suggested_decimal(columns)))
+    if separator:
+        decimal = suggested_decimal(columns, thousands=separator == COMMA)
+        table = replace(table, csv=replace(table.csv, decimal=decimal))
     types = tuple(suggested_type(cells, table.csv.decimal) for cells in columns)
     notes, units = [*notes], []
     for column, suggested in zip(table.columns, types, strict=True):
-        notes.extend(f"{column.name}: {note}" for note in suggested.notes(len(rows)))
         if suggested.unreadable:
             notes.append(
                 f"{column.name}: {suggested.unreadable} of the first {len(rows)} cells are no "
@@ -161,49 +160,9 @@ def _guessed_draft(table: Table, notes: Sequence[str] = (), *, decimal: bool = F
             if suggested.repeats:
                 unit = f'unit = "{column.name}"'
                 notes.append(f"{column.name} repeats. If it identifies a person, set {unit}")
-    return Draft(table, types, tuple(units), tuple(notes))
+    return Draft(table, types, len(rows), tuple(units), tuple(notes))
 
 
 def _may_name_units(column: Column) -> bool:
     """Whether the column, by its name, says whom a row is about."""
     return not _IDENTITIES.isdisjoint(word.lower() for word in _WORD.findall(column.name))
-
-
-def _as_written(path: Path, form: CsvFormat) -> tuple[CsvFormat, list[str], list[str]]:
-    """The format to declare of a file, names for columns without a header, and notes."""
-    notes = []
-    as_if_header = replace(form, header=True)
-    encoding, mark = encoding_of(path, as_if_header)
-    if form.encoding is None and encoding == UTF8 and not _is_utf8(path):
-        encoding = FALLBACK
-        notes.append(f"{path}: not all is UTF-8, so the file is taken for {FALLBACK}")
-    with open_csv(path, encoding, mark, lines=form.lines) as stream:
-        start = stream.read(_FIRST_BYTES).decode("latin-1")
-    separator, _, guesses = separator_of(path, as_if_header, start)
-    notes.extend(f"{path}: {guess}" for guess in guesses)
-    written = form
-    if separator != (separator_by_name(path) or COMMA):
-        written = replace(written, separator=separator)
-    if form.encoding is None and (encoding != UTF8 or (mark and not form.header)):
-        name = _MARKED_NAME.get(encoding, "utf-8-sig") if mark else encoding
-        written = replace(written, encoding=name)
-    if form.header:
-        return written, [], notes
-    try:
-        record = first_record(start, separator, form.quote)
-    except csv.Error as error:
-        raise DataFileError(f"{path}, line 1: the first row is not CSV: {error}") from error
-    if record is None:
-        raise DataFileError(f"{path} is empty")
-    return written, [numbered_name(at) for at in range(1, len(record.cells) + 1)], notes
-
-
-def _is_utf8(path: Path) -> bool:
-    """Whether the file begins as a text in UTF-8 does."""
-    with open_csv(path) as stream:
-        start = stream.read(_FIRST_BYTES)
-    try:
-        codecs.getincrementaldecoder(UTF8)().decode(start)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from dpdb.policy.catalog import Kind
 from dpdb.policy.cell_format import PLAIN, UNREAD, CellFormat
@@ -12,7 +13,7 @@ from dpdb.records import dataclass
 from dpdb.vectors import grammar
 
 DATE_FORMATS = (
-    *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
+    *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y"),
     *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%b %d, %Y", "%b %d %Y", "%b-%d-%Y", "%d-%b-%y"),
     *("%d-%b-%Y", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S"),
     *("%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
@@ -21,21 +22,40 @@ DATE_FORMATS = (
 """The formats that are tried."""
 _NUMBER_FORMATS = (
     CellFormat(thousands=","),
+    CellFormat(thousands="."),
     *(CellFormat(thousands=mark, prefix=sign) for mark in ("", ",") for sign in "$€£"),
     *(CellFormat(thousands=mark, suffix=sign) for mark in ("", ".") for sign in "€£"),
     CellFormat(percent=True),
-    CellFormat(thousands="."),
 )
 PLACEHOLDERS = frozenset(
-    ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", ":", "?", "n.v.")
+    (
+        "na",
+        "n/a",
+        "n.a.",
+        "#n/a",
+        "nan",
+        "null",
+        "none",
+        "nil",
+        "-",
+        "--",
+        ".",
+        "..",
+        ":",
+        "?",
+        "n.v.",
+    )
 )
 """Texts that people write into cells of which they know nothing."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
 _LETTERS = (frozenset("tf"), frozenset("yn"))
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 _LEADING_ZERO = re.compile(r"0[0-9]+")
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-_DECIMAL_POINT = re.compile(r"[+-]?[0-9]+\.[0-9]+")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]+")
+_SURE_COMMA = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),(?![0-9]{3}(?![0-9]))[0-9]+")
+_DECIMAL_POINT = re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)\.[0-9]+")
+_COMPACT = "%Y%m%d"
+_EIGHT_DIGITS = re.compile("(?:1[7-9]|2[01])[0-9]{6}")
 
 
 @dataclass(frozen=True)
@@ -44,28 +64,30 @@ class SuggestedType:
 
     kind: Kind
     unreadable: int
-    """Cells of the sample that the type would make NULL, empty ones left out."""
+    """Cells of the sample that the type would make NULL, without empty ones and placeholders."""
     repeats: bool
     """Whether several rows have the same value."""
     cells: CellFormat = PLAIN
     """The format in which the cells of that type are written."""
     fitting: int = 0
     """Cells of the sample that fit the format."""
-    either: tuple[str, ...] = ()
-    """Formats that fit, of which only the data owner knows which one is meant."""
-    missing: tuple[str, ...] = ()
-    """Placeholders that were seen."""
+    either: tuple[tuple[str, int], ...] = ()
+    """Formats that fit so many cells, of which only the data owner knows which one is meant."""
+    number: bool = False
+    """Whether the cells are whole numbers, too."""
+    missing: tuple[tuple[str, int], ...] = ()
+    """Placeholders that were seen, and how often."""
 
-    def notes(self, rows: int) -> Iterator[str]:
-        """Remarks on a sample of so many rows, which a policy should not tell."""
-        if self.cells != PLAIN:
-            yield f"{cell_keys(self.cells)} reads {self.fitting} of the first {rows} cells"
-        if self.either:
-            formats = " or ".join(f'format = "{each}"' for each in self.either)
-            yield f"a date, but rows do not tell which: {formats}"
-        if self.missing:
-            listed = ", ".join(f'"{each}"' for each in self.missing)
-            yield f"null = [{listed}] would make such cells NULL"
+    @property
+    def counted(self) -> bool:
+        """Whether so many cells speak for a format or a placeholder."""
+        return bool(self.fitting or self.either or self.missing)
+
+    @property
+    def null(self) -> str:
+        """The key that makes placeholders NULL, as a policy has it; empty where there are none."""
+        listed = ", ".join(f'"{text}"' for text, _ in self.missing)
+        return f"null = [{listed}]" if listed else ""
 
 
 def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
@@ -76,25 +98,33 @@ def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
     filled = [cell for cell in cells if cell]
     telling = [cell for cell in filled if cell.strip().casefold() not in PLACEHOLDERS]
     repeats = len(set(telling)) < len(telling)
-    said = {cell.strip() for cell in filled if cell.strip().casefold() in PLACEHOLDERS}
-    missing = tuple(sorted(said)) if telling else ()
+    said = Counter(cell.strip() for cell in filled if cell.strip().casefold() in PLACEHOLDERS)
+    missing = tuple(sorted(said.items())) if telling else ()
+    compact = CellFormat((_COMPACT,))
+    if all(_EIGHT_DIGITS.fullmatch(cell) for cell in telling) and (
+        fits := _reads(compact, telling, decimal)
+    ):
+        return SuggestedType(
+            Kind.DATE, len(telling) - fits, repeats, compact, fits, missing=missing, number=True
+        )
     for kind in (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NUMBER):
         fitting = _fitting(kind, telling, decimal)
         if _are_nearly_all(len(fitting), telling):
             if kind is Kind.NUMBER and all(_WHOLE.fullmatch(cell) for cell in fitting):
                 kind = Kind.INTEGER  # noqa: PLW2901
-            return SuggestedType(kind, len(filled) - len(fitting), repeats, missing=missing)
-    formats = [each for each in DATE_FORMATS if _reads(CellFormat((each,)), telling, decimal)]
+            return SuggestedType(kind, len(telling) - len(fitting), repeats, missing=missing)
+    reads = ((each, _reads(CellFormat((each,)), telling, decimal)) for each in DATE_FORMATS)
+    formats = [(each, fits) for each, fits in reads if fits]
     if len(formats) > 1:
         return SuggestedType(Kind.TEXT, 0, repeats, either=tuple(formats), missing=missing)
-    forms = [CellFormat((each,)) for each in formats]
+    forms = [CellFormat((each,)) for each, _ in formats]
     if not any(_LEADING_ZERO.fullmatch(cell) for cell in telling):
         forms += [form for form in _NUMBER_FORMATS if form.thousands != decimal]
     best = max(forms, key=lambda form: _reads(form, telling, decimal), default=PLAIN)
     fits = 0 if best == PLAIN else _reads(best, telling, decimal)
     if not fits:
         return SuggestedType(Kind.TEXT, 0, repeats, missing=missing)
-    return SuggestedType(kind_of(best), len(filled) - fits, repeats, best, fits, missing=missing)
+    return SuggestedType(kind_of(best), len(telling) - fits, repeats, best, fits, missing=missing)
 
 
 def _are_nearly_all(fitting: int, cells: Sequence[str]) -> bool:
@@ -126,9 +156,13 @@ def cell_keys(form: CellFormat) -> str:
     return ", ".join([*keys, "percent = true"] if form.percent else keys)
 
 
-def suggested_decimal(columns: Sequence[Sequence[str]]) -> str:
-    """The decimal mark that more cells have."""
-    commas = sum(bool(_DECIMAL_COMMA.fullmatch(cell)) for cells in columns for cell in cells)
+def suggested_decimal(columns: Sequence[Sequence[str]], *, thousands: bool) -> str:
+    """The decimal mark that more cells have.
+
+    With `thousands` a comma before three digits is none: 1,234 may be 1234.
+    """
+    comma = _SURE_COMMA if thousands else _DECIMAL_COMMA
+    commas = sum(bool(comma.fullmatch(cell)) for cells in columns for cell in cells)
     points = sum(bool(_DECIMAL_POINT.fullmatch(cell)) for cells in columns for cell in cells)
     return "," if commas > points else "."
 

@@ -38,9 +38,10 @@ def test_a_policy_and_an_answer(
     assert (drafted.code, drafted.out) == (0, "")
     assert "cells are separated by semicolons" in drafted.err
     assert "taken for cp1252" in drafted.err
-    assert "Größe: 2 of the first 1000 cells are no integer, and will be NULL" in drafted.err
+    assert "Größe: 1 of the first 1000 cells are no integer, and will be NULL" in drafted.err
     policy = Path("clients.toml").read_text(encoding="utf-8")
     assert 'separator = ";"\nencoding = "cp1252"\ndecimal = ","\n' in policy
+    assert 'null = ["NA"] }  # of the first 1,000 cells 1 are "NA"\n' in policy
     assert "# by their names perhaps: Kunden-Nr, Name\n" in policy
     [drafted_line] = re.findall("^Umsatz = .*$", policy, re.MULTILINE)
     assert drafted_line == 'Umsatz = { type = "number" }'
@@ -49,8 +50,9 @@ def test_a_policy_and_an_answer(
     checked = run(*checking)
     assert (checked.code, checked.err) == (0, "")
     assert (
-        "Größe (integer): 2 of 1,000 cells NULL\n    2 no integer, as 'NA', 'k.A.'" in checked.out
-    )
+        "Größe (integer): 2 of 1,000 cells NULL\n    1 NULL by the policy, as 'NA'\n    1 no integer: no format or null "
+        "of the policy explains it, as 'k.A.'"
+    ) in checked.out
     assert "Umsatz (number): 0 of 1,000 cells NULL\n" in checked.out
 
     asked = run(*asking, "--epsilon", 10_000, "--queries", 1, "--json")

@@ -107,62 +107,81 @@ def test_types(run: Run, make: Make, cells: list[str], kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "line", "note"),
+    ("cells", "lines"),
     [
         (
             ["9/30/1990", "12/1/2020", "x"],
-            'x = { type = "date", format = "%m/%d/%Y" }',
-            'x: format = "%m/%d/%Y" reads 2 of the first 3 cells',
+            ['x = { type = "date", format = "%m/%d/%Y" }  # of the first 3 cells 2 fit'],
         ),
         (
             ["30.9.1990 10:15", "1.2.2020 9:00"],
-            'x = { type = "timestamp", format = "%d.%m.%Y %H:%M" }',
-            'x: format = "%d.%m.%Y %H:%M" reads 2 of the first 2 cells',
+            ['x = { type = "timestamp", format = "%d.%m.%Y %H:%M" }  # of the first 2 cells 2 fit'],
         ),
         (
             ["Jan 1 2000", "Feb 29 2000"],
-            'x = { type = "date", format = "%b %d %Y" }',
-            'x: format = "%b %d %Y" reads 2 of the first 2 cells',
+            ['x = { type = "date", format = "%b %d %Y" }  # of the first 2 cells 2 fit'],
         ),
         (
             ["2010/01/01 00:00:00", "2010/12/31 23:00:00"],
-            'x = { type = "timestamp", format = "%Y/%m/%d %H:%M:%S" }',
-            'x: format = "%Y/%m/%d %H:%M:%S" reads 2 of the first 2 cells',
+            [
+                'x = { type = "timestamp", format = "%Y/%m/%d %H:%M:%S" }  '
+                "# of the first 2 cells 2 fit"
+            ],
         ),
         (
+            ["19580329", "20200101", "-"],
+            [
+                'x = { type = "date", format = "%Y%m%d", null = ["-"] }  '
+                '# of the first 3 cells 2 fit, 1 are "-"',
+                '# x = { type = "integer", null = ["-"] }  # of the first 3 cells 1 are "-"',
+            ],
+        ),
+        (["19580329", "20201301", "20209999"], ['x = { type = "integer" }']),
+        (
             ["1/2/1990", "3/4/1990"],
-            'x = { type = "text" }\n'
-            '# x = { type = "date", format = "%m/%d/%Y" }\n'
-            '# x = { type = "date", format = "%d/%m/%Y" }',
-            'x: a date, but rows do not tell which: format = "%m/%d/%Y" or format = "%d/%m/%Y"',
+            [
+                'x = { type = "text" }',
+                '# x = { type = "date", format = "%m/%d/%Y" }  # of the first 2 cells 2 fit',
+                '# x = { type = "date", format = "%d/%m/%Y" }  # of the first 2 cells 2 fit',
+            ],
         ),
         (
             ["$1,234.50", "$7", "$-3"],
-            'x = { type = "number", thousands = ",", prefix = "$" }',
-            'x: thousands = ",", prefix = "$" reads 3 of the first 3 cells',
+            [
+                'x = { type = "number", thousands = ",", prefix = "$" }  # of the first 3 cells 3 fit'
+            ],
         ),
         (
             ["12.5 %", "3%"],
-            'x = { type = "number", percent = true }',
-            "x: percent = true reads 2 of the first 2 cells",
+            ['x = { type = "number", percent = true }  # of the first 2 cells 2 fit'],
         ),
         (
-            ["1", "2", "NA", "-"],
-            'x = { type = "integer" }',
-            'x: null = ["-", "NA"] would make such cells NULL',
+            ["1", "2", "NA", "-", "-"],
+            [
+                'x = { type = "integer", null = ["-", "NA"] }  '
+                '# of the first 5 cells 2 are "-", 1 are "NA"'
+            ],
+        ),
+        (
+            ["Angola", "NA"],
+            [
+                'x = { type = "text" }',
+                '# x = { type = "text", null = ["NA"] }  # of the first 2 cells 1 are "NA"',
+            ],
         ),
     ],
 )
-def test_formats_of_cells(run: Run, make: Make, cells: list[str], line: str, note: str) -> None:
-    """A draft is a policy that reads the file, and counts stand beside it."""
+def test_formats_of_cells(run: Run, make: Make, cells: list[str], lines: list[str]) -> None:
+    """A draft is a policy that reads the file, and counts stand beside each line."""
     path = make("x\ty\n" + "".join(f"{cell}\t\n" for cell in cells))
     draft = run("init", path)
-    assert f"{line}\n" in draft.out
-    assert f"note: {note}\n" in draft.err
+    written = draft.out.partition(".columns]\n")[2].splitlines()
+    assert [line for line in written if "x = {" in line] == lines
+    assert ("Delete the numbers of cells" in draft.out) == ("# of the first" in draft.out)
     path.with_suffix(".toml").write_text(draft.out)
     checked = run("check", path.with_suffix(".toml"))
     assert checked.code == 0
-    unread = sum(cell in ("x", "NA", "-") for cell in cells)
+    unread = sum(cell in ("x", "NA", "-") for cell in cells) if "text" not in lines[0] else 0
     assert f": {unread} of {len(cells)} cells NULL" in checked.out
 
 
@@ -243,6 +262,17 @@ def test_the_path_holds_where_the_policy_is_written(
         ("\u65e5,b\n1,2\n".encode("shift_jis"), ("--encoding", "sjis"), {"encoding": "shift_jis"}),
         (b"1|x\n2|y\n", ("--no-header",), {"separator": "|", "header": False}),
         (b"\xef\xbb\xbf1,x\n", ("--no-header",), {"encoding": "utf-8-sig", "header": False}),
+        (b'a,b\n1,"2,5"\n', (), {"decimal": ","}),
+        (b'a,b\n1,"2,500"\n', (), {}),
+        (b"a;b\n1;1.002,5\n", (), {"separator": ";", "decimal": ","}),
+        (b"Report, 2020\n\na,b,c,d\n1,2,3,4\n4,5,6,7\n", (), {"skip": 2}),
+        (b"# by x, y\n# z\na,b\n1,2\n# w\n", (), {"comment": "#"}),
+        (b"#a,b\nann,2\nbob,3\n", (), {}),
+        (b"# by x, y and z\n# a,b\n7,8\n9,10\n", (), {"skip": 1}),
+        (b"a,b\n#ff,2\n#00,3\n", (), {}),
+        (b"#aa,b\n#ff,2\n#00,3\nx,4\n", (), {}),
+        (b"a   b\n1   2\n 3 \t4\n", (), {"separator": " "}),
+        (b"a b\none two\nthree\n", (), {}),
     ],
 )
 def test_how_the_file_is_written(
@@ -254,9 +284,12 @@ def test_how_the_file_is_written(
     [table] = tomllib.loads(policy.read_text(encoding="utf-8"))["tables"].values()
     columns = table.pop("columns")
     assert {key: value for key, value in table.items() if key not in ("path", "unit")} == keys
-    script = f'SELECT COUNT("{list(columns)[1]}"), COUNT(*) FROM t'
+    [*_, last] = columns
+    script = f'SELECT COUNT("{last}"), COUNT(*) FROM t'
     asked = run(path, "--epsilon", 10_000, "--queries", 1, "--json", "-c", script)
-    rows = content.count(b"\n") if "header" in keys else content.count(b"\n") - 1
+    rows = content.count(b"\n") - ("header" not in keys) - table.get("skip", 0)
+    if "comment" in keys:
+        rows -= content.count(b"# ")
     assert (asked.rows, asked.err) == ([[rows, rows]], "")
 
 
