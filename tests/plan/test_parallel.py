@@ -70,6 +70,16 @@ def test_filters_that_exclude_each_other_have_all_of_epsilon() -> None:
         ("SUM(pay), SUM(pay) FILTER (WHERE ok)", [Fraction(1, 2)] * 2),
         ("SUM(pay) FILTER (WHERE zip = 1), SUM(pay) FILTER (WHERE zip = 2), "
          "COUNT(*) FILTER (WHERE zip = 1), COUNT(*) FILTER (WHERE zip = 2)", [1] * 4),
+        ("COUNT(*) FILTER (WHERE pay IS NULL), AVG(pay)", [1, 1]),
+        ("COUNT(*) FILTER (WHERE ok), VARIANCE(pay) FILTER (WHERE NOT ok)", [1, 1]),
+        ("COUNT(*) FILTER (WHERE age < 9), COUNT(*) FILTER (WHERE age < 5), "
+         "SUM(pay) FILTER (WHERE age > 9)", [1, 1, 1]),
+        # NULLs are counted beside the average, which then reads all rows.
+        ("COUNT(*) FILTER (WHERE pay IS NULL), AVG(pay), COUNT(*)", [Fraction(1, 2)] * 3),
+        # Each sum excludes that of the other filter, and both exclude the count.
+        ("SUM(pay) FILTER (WHERE ok), SUM(wealth) FILTER (WHERE ok), SUM(pay) FILTER (WHERE NOT ok), "
+         "SUM(wealth) FILTER (WHERE NOT ok), COUNT(*) FILTER (WHERE ok IS NULL)",
+         [Fraction(1, 2)] * 4 + [1]),
     ],
 )  # fmt: skip
 def test_what_a_row_can_be_in_together_shares_epsilon(text: str, expected: list[Fraction]) -> None:
@@ -124,6 +134,8 @@ CASES = [
     "FROM t",
     "SELECT AVG(x) FILTER (WHERE b), SUM(x) FILTER (WHERE b), AVG(x) FILTER (WHERE NOT b) FROM t",
     "SELECT g, SUM(x) FILTER (WHERE b), VAR_POP(x) FILTER (WHERE NOT b) FROM t GROUP BY g",
+    "SELECT COUNT(*) FILTER (WHERE x IS NULL), AVG(x) FROM t",
+    "SELECT COUNT(*) FILTER (WHERE b), COUNT(x) FILTER (WHERE b), SUM(x) FILTER (WHERE NOT b) FROM t",
 ]
 
 
@@ -156,9 +168,9 @@ def test_no_pair_of_small_tables_loses_more_than_the_charge(sql: str, relation: 
 
 @pytest.mark.usefixtures("in_memory")
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
-def test_no_unit_of_several_rows_loses_more(relation: Neighbors) -> None:
+@pytest.mark.parametrize("sql", [CASES[0], CASES[3]])
+def test_no_unit_of_several_rows_loses_more(sql: str, relation: Neighbors) -> None:
     """Its rows can be under different filters."""
-    sql = CASES[0]
     here, kinds = unit_world(sql, relation)
     plan = here.plan(sql, PLENTY)
     assert plan.parallel

@@ -15,13 +15,14 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpdb.errors import MissingBounds, TooLarge
-from dpdb.plan.expressions.expressions import Expr, conjunction
+from dpdb.plan.expressions.expressions import Expr, Logic, conjunction
 from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.logical.query import Function, Query
 from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.physical.moments import Moment, moments_of
 from dpdb.plan.physical.plan import ReleasedGroup
 from dpdb.plan.relations.regions import Region, region
+from dpdb.plan.releases.count_groups import counted
 from dpdb.plan.releases.key_selection import selects_keys
 from dpdb.plan.releases.release_groups import ReleaseGroup, release_groups
 from dpdb.plan.releases.shared_moments import covariance, has_noise_of, moments_for
@@ -233,20 +234,37 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
 def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
     """The release groups of a query alone; no family where the size of the noise is given.
 
-    Families are made of sums, to which each row of a unit adds by itself.
+    Families are made of sums and counts, to which each row of a unit adds by itself. A filter may
+    exclude another only where an argument is not NULL, as `x IS NULL` excludes AVG(x); by that
+    fewer groups may have their filter in common. So the least number of shares is looked for.
     """
     groups = release_groups(query, context, recalled(query, context))
     options, keys = context.options, selects_keys(query)
+    alone = Sharing(groups, keys=keys)
     if len(groups) < 2 or options.has_accuracy_goal or options.kind.is_euclidean:
-        return Sharing(groups, keys=keys)
-    summed = {
-        place: query.aggregates[group.aggregate].where
+        return alone
+    added = {
+        place: group
         for place, group in enumerate(groups)
-        if group.needed & {Moment.TOTAL, Moment.SQUARES}
+        if (group.needed or group.counts)
         and single_value(query.aggregates[group.aggregate].argument) is None
     }
-    shared = Sharing(groups, tuple(families(query, summed)), keys)
-    return shared if _is_better(shared, query, context) else Sharing(groups, keys=keys)
+    filters = [
+        {p: query.aggregates[g.aggregate].where for p, g in added.items() if not g.counts},
+        {place: _moving(group, query) for place, group in added.items()},
+    ]
+    ways = [Sharing(groups, tuple(families(query, each)), keys) for each in filters]
+    better = [each for each in ways if _is_better(each, query, context)]
+    return min(better, key=lambda way: way.shares, default=alone)
+
+
+def _moving(group: ReleaseGroup, query: Query) -> Expr | None:
+    """The condition on the rows that move the releases of a group."""
+    aggregate = query.aggregates[group.aggregate]
+    if group.counts is not None:
+        first, *more = dict.fromkeys(group.counts.conditions)
+        return Logic("or", (first, *more)) if more else first
+    return aggregate.where if Moment.ROWS in group.needed else counted(aggregate)
 
 
 def _is_better(shared: Sharing, query: Query, context: PlanningContext) -> bool:
