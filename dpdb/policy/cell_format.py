@@ -164,32 +164,51 @@ def _iso(parts: dict[str, str | None]) -> str | None:
     return f"{day.isoformat()} {clock}{'.' + fraction if fraction else ''}{parts.get('zone') or ''}"
 
 
+@dataclass(frozen=True)
+class DatePiece:
+    """A directive of a format, by its letter and its numbers of digits, or else a text."""
+
+    letter: str
+    text: str
+    fewest: int = 0
+    most: int = 0
+
+
 @lru_cache(maxsize=1_000)
 def date_pattern(written: str) -> re.Pattern[str]:
-    """The pattern of a format such as `%m/%d/%Y`; raises UsageError for one that is none.
+    """The pattern of a format such as `%m/%d/%Y`; raises UsageError for one that is none."""
+    pattern, names = "", list[str]()
+    for piece in date_pieces(written):
+        if not piece.letter:
+            pattern += re.escape(piece.text)
+            continue
+        if piece.letter in _WORDS:
+            name, expression = _WORDS[piece.letter]
+        else:
+            name, expression = _FIELDS[piece.letter][0], f"[0-9]{{{piece.fewest},{piece.most}}}+"
+        if name in names:
+            raise UsageError(f"{written}: %{piece.letter} says again what is there already")
+        names.append(name)
+        pattern += f"(?P<{name}>{expression})"
+    _check_fields(written, names)
+    return re.compile(pattern)
+
+
+@lru_cache(maxsize=1_000)
+def date_pieces(written: str) -> tuple[DatePiece, ...]:
+    """The directives of a format, and the texts between them; raises UsageError.
 
     A field takes as many digits as it can. Number fields without a text between them have all
     their digits, as in `%Y%m%d`.
     """
     pieces = _pieces(written)
-    pattern, names = "", list[str]()
-    for at, (letter, literal) in enumerate(pieces):
-        if not letter:
-            pattern += re.escape(literal)
-            continue
-        if letter in _WORDS:
-            name, expression = _WORDS[letter]
-        else:
-            name, fewest, most = _FIELDS[letter]
-            beside = pieces[max(at - 1, 0) : at] + pieces[at + 1 : at + 2]
-            full = any(each in _FIELDS or text[:1].isdigit() for each, text in beside)
-            expression = f"[0-9]{{{most if full else fewest},{most}}}+"
-        if name in names:
-            raise UsageError(f"{written}: %{letter} says again what is there already")
-        names.append(name)
-        pattern += f"(?P<{name}>{expression})"
-    _check_fields(written, names)
-    return re.compile(pattern)
+    found = []
+    for at, (letter, text) in enumerate(pieces):
+        _, fewest, most = _FIELDS.get(letter, ("", 0, 0))
+        beside = pieces[max(at - 1, 0) : at] + pieces[at + 1 : at + 2]
+        full = any(each in _FIELDS or text[:1].isdigit() for each, text in beside)
+        found.append(DatePiece(letter, text, most if full else fewest, most))
+    return tuple(found)
 
 
 def _pieces(written: str) -> list[tuple[str, str]]:

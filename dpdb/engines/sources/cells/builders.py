@@ -59,7 +59,7 @@ def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = O
     if exact:
         column = replace(column, nullable=True)
     formatted = FormattedCells.of(column, punctuation)
-    if formatted is not None:
+    if formatted is not None and column.kind is not Kind.TEXT:
         punctuation = NO_QUOTES  # that of cells once they are rewritten
     kind: type[NumbersBuilder | ChoiceBuilder | _WordBuilder | _TextBuilder]
     if column.kind.ordinal:

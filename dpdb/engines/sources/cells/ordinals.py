@@ -42,7 +42,25 @@ class OrdinalBuilder(FormattedBuilder):
         self._exact = exact
         self._meanings = Meanings(self._meaning, np.dtype(np.float64))
 
+    def add(self, column: Cells, places: Places | None = None, typed: Bools | None = None) -> None:
+        many = None if self.formatted is None or self._exact else self.formatted.many(column)
+        if self.formatted is None or many is None:
+            super().add(column, places, typed)
+            return
+        floats, read = many
+        if typed is not None and self._kind.temporal:
+            read &= ~typed
+        others = np.flatnonzero(~read)
+        left = None if typed is None else typed[others]
+        cells, numbers = self.formatted.plain(column.among(others), None, left)
+        floats[others] = self._floats(cells)[numbers]
+        self._append(floats, places)
+
     def _add(self, column: Cells, places: Places | None) -> None:
+        self._append(self._floats(column), places)
+
+    def _floats(self, column: Cells) -> Floats:
+        """The values of cells that the grammar reads."""
         if self._kind is Kind.DATE:
             floats, plain = plain_dates(column, self._punctuation.quote)
             whole = plain
@@ -55,7 +73,7 @@ class OrdinalBuilder(FormattedBuilder):
             plain &= whole & self._holds(floats)
         others = np.flatnonzero(~plain)
         floats[others] = self._meanings.of(column.among(others))
-        self._append(floats, places)
+        return floats
 
     def add_numbers(self, floats: Floats) -> None:
         """Append numbers, dates in days or timestamps in microseconds; NULL is not finite.

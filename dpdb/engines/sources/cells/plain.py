@@ -190,13 +190,22 @@ def plain_dates(cells: Cells, quote: bytes = b'"') -> tuple[NDArray[np.float64],
     pairs = year_month * np.uint64(10) + (year_month >> np.uint64(8))
     year = (pairs & _BYTE) * np.uint64(100) + ((pairs >> np.uint64(16)) & _BYTE)
     month = (pairs >> np.uint64(40)) & _BYTE
-    plain &= (year >= 1) & (month >= 1) & (month <= 12)
     number = (day & _BYTE) * np.uint64(10) + (day >> np.uint64(8))
+    days, dated = days_of_dates(
+        year.astype(np.int64), month.astype(np.int64), number.astype(np.int64)
+    )
+    return days.astype(np.float64), plain & dated
+
+
+def days_of_dates(
+    year: NDArray[np.int64], month: NDArray[np.int64], day: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], Bools]:
+    """The days from 1970-01-01 to dates, and which of them are in the calendar."""
     first_days = _first_days()
-    place = np.where(plain, year * np.uint64(12) + month - np.uint64(1), 0).astype(np.intp)
-    days = first_days[place] + number.astype(np.intp) - 1
-    plain &= (number >= 1) & (days < first_days[place + 1])
-    return days.astype(np.float64), plain
+    dated = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12)
+    place = np.where(dated, year * 12 + month - 1, 0)
+    days = first_days[place] + day - 1
+    return days, dated & (day >= 1) & (days < first_days[place + 1])
 
 
 def _fits(digits: Words, over: np.uint64) -> Bools:
