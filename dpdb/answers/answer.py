@@ -75,7 +75,7 @@ class Answer(AnswerRecord):
 
         `kind` is "bar" or "line"; without it, numbers over a date are lines, and others bars.
         """
-        from dpdb.answers.formats.plots import plotted  # noqa: PLC0415
+        from dpdb.answers.formats.notebooks import plotted  # noqa: PLC0415
 
         return plotted(self, ax, kind)
 

@@ -12,8 +12,7 @@ from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, P
 from dpdb.engines.relations.unit_rows import UnitRows, together, unit_partitions
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, load_more
-from dpdb.engines.statistics.accumulators import PlanStatistics, has_sums_alone
-from dpdb.engines.statistics.found_keys import UnitedKeys
+from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, has_sums_alone
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.units.caps import PlanRows
 from dpdb.engines.units.held_rows import HeldRows

@@ -18,14 +18,13 @@ from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import MAX_ROWS, Exact, KeyCounts, too_large
 from dpdb.engines.relations.row_unions import one_after_the_other
 from dpdb.engines.sources.protocol import Loaded, Partition, Version, has_changed
-from dpdb.engines.statistics.accumulators import PlanStatistics, adds_up
-from dpdb.engines.statistics.found_keys import UnitedKeys
+from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, adds_up
 from dpdb.engines.units.capped_rows import Cap, CappedRows, RowBits, after_filter
 from dpdb.engines.units.caps import PlanRows, Units
 from dpdb.engines.units.held_rows import HeldRows
 from dpdb.engines.units.keys import declared_of
-from dpdb.engines.units.unit_words import numbered, unit_words, word_hashes
-from dpdb.engines.values.row_blocks import row_blocks
+from dpdb.engines.units.row_hashes import numbered, unit_words, word_hashes
+from dpdb.engines.values.grid_values import row_blocks
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.logical.query import are_sought

@@ -1,4 +1,4 @@
-"""The data of one trial: rows, their declaration, and the truth for scoring."""
+"""The data of one trial: invented people, their declaration, and the truth for scoring."""
 
 from __future__ import annotations
 
@@ -174,3 +174,19 @@ class DataFile:
         """The file with some of its rows changed."""
         name = self.table.name
         return Scenario(self.table.columns, rows, truth, table=name, neighbors=neighbors)
+
+
+_FIRST = """
+Ada Alan Barbara Claude Donald Edsger Frances Grace Hedy Ivan John Katherine Leslie Margaret
+Niklaus Olga Peter Radia Shafi Tim Ursula Vint Whitfield Xiaoyun Yuri
+"""
+_LAST = """
+Adler Becker Chen Diaz Evans Fischer Garcia Huber Ito Jensen Kaya Lopez Moreau Novak Okafor
+Patel Quinn Rossi Sato Tran
+"""
+
+
+def names(number: int) -> list[str]:
+    """`number` different names, at most 500; always the same ones."""
+    first, last = _FIRST.split(), _LAST.split()
+    return [f"{first[i % 25]} {last[(i + i // 100) % 20]}" for i in range(number)]

@@ -11,7 +11,7 @@ import sys
 from fractions import Fraction
 from functools import lru_cache
 
-from dpdb.privacy.accounting.zcdp import check_domain, concentrated_delta
+from dpdb.privacy.accounting.composition import check_domain, concentrated_delta
 from dpdb.privacy.search import crossing
 
 _FAR = 10.0

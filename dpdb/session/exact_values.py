@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from dpdb.answers import release_reports
 from dpdb.answers.estimates import SlotVectors
-from dpdb.answers.notes import release_reports
 from dpdb.answers.record import Disclosure
 from dpdb.answers.tables.derived import derived_table, only_value
 from dpdb.answers.tables.noisy_table import NoisyColumn, NoisyTable, in_order

@@ -7,10 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from dpdb.answers import suggested_bounds
+from dpdb.answers import accuracy_notes, contribution_notes, release_reports, suggested_bounds
 from dpdb.answers.answer import Answer
-from dpdb.answers.notes import accuracy_notes, contribution_notes, release_reports
-from dpdb.answers.notes.contribution_notes import key_notes
+from dpdb.answers.contribution_notes import key_notes
 from dpdb.answers.record import Cell, Detail, columns_of
 from dpdb.answers.suggested_bounds import bin_notes
 from dpdb.errors import InvalidOption, UnknownName, Unsupported

@@ -11,8 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpdb.answers import release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.notes import release_reports
 from dpdb.answers.record import Detail, Origin
 from dpdb.errors import InvalidOption, Unsupported, paid_for
 from dpdb.ledger.protocol import FREE

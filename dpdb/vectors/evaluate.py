@@ -39,9 +39,8 @@ from dpdb.records import dataclass
 from dpdb.vectors.cast import cast
 from dpdb.vectors.columns import FEW, Codes, Numbers, among, equal_to_any, tested, with_any_code
 from dpdb.vectors.functions import apply
-from dpdb.vectors.like import fitting
 from dpdb.vectors.magnitudes import stays_finite
-from dpdb.vectors.stored_texts import StoredTexts, is_tested_as_stored, stored_test
+from dpdb.vectors.stored_texts import StoredTexts, fitting, is_tested_as_stored, stored_test
 from dpdb.vectors.vector import (
     AnyVector,
     Array,

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.answers.notes.accuracy_notes import (
+from dpdb.answers.accuracy_notes import (
     error_notes,
     interval_notes,
     only_noise_notes,

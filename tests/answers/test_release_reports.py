@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.answers.notes.release_reports import own_reports, reports
 from dpdb.answers.record import ReleaseReport
+from dpdb.answers.release_reports import own_reports, reports
 from dpdb.privacy.accounting.accountants import BudgetShare
 from tests.support.plans import PUBLIC, planned
 

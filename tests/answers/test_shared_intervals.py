@@ -14,7 +14,7 @@ import pytest
 
 from dpdb.answers.estimates import points
 from dpdb.answers.intervals.confidence_intervals import interval_of
-from dpdb.answers.notes.release_reports import promised_error
+from dpdb.answers.release_reports import promised_error
 from dpdb.plan.ranges.statistics import Count, Joint, Total
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.mechanisms.laplace import Laplace

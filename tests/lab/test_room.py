@@ -20,13 +20,12 @@ from rich.console import Console
 
 from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
-from dpdb.interfaces.commands.lab import room as lab_room
-from dpdb.interfaces.commands.lab.attacks import main
-from dpdb.interfaces.commands.lab.room import FEWEST, MOST
+from dpdb.interfaces.commands import lab_room
+from dpdb.interfaces.commands.lab_attacks import main
+from dpdb.interfaces.commands.lab_room import FEWEST, MOST
 from dpdb.lab.attacks.many_answers import estimates
 from dpdb.lab.classroom import room as play
-from dpdb.lab.classroom.room import Turn, coins, right, stages
-from dpdb.lab.classroom.room_pages import Projector, page
+from dpdb.lab.classroom.room import Projector, Turn, coins, page, right, stages
 from dpdb.lab.trial import interval
 from tests.support.planned_once import planned_once
 from tests.support.terminal import Terminal

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.commands.lab.attacks import main
+from dpdb.interfaces.commands.lab_attacks import main
 from dpdb.lab import attacks
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue
@@ -19,7 +19,7 @@ FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py
 ABOVE_SESSION = {
     f"dpdb.{module}"
     for module in (
-        "records", "lab.attack", "lab.attacks", "lab.attacks.chances", "lab.attacks.people",
+        "records", "lab.attack", "lab.attacks", "lab.attacks.chances",
         "lab.database", "lab.foils", "lab.plots.figures", "lab.scenario",
     )
 }  # fmt: skip

@@ -13,10 +13,11 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import StudentFileError
-from dpdb.interfaces.commands.lab.attacks import main
-from dpdb.interfaces.commands.lab.class_files import audit
+from dpdb.interfaces.commands.lab_attacks import main
+from dpdb.interfaces.commands.lab_class_files import audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
+from dpdb.lab.classroom.attack_file import TIME_LIMIT, StudentProcess
 from dpdb.lab.classroom.messages import (
     STORY,
     DescribeFile,
@@ -29,7 +30,6 @@ from dpdb.lab.classroom.messages import (
     scenario,
 )
 from dpdb.lab.classroom.player import attack_of, failure, module_of
-from dpdb.lab.classroom.process import TIME_LIMIT, StudentProcess
 from dpdb.lab.foils import DoubleLaplace, Rounded
 from dpdb.lab.scenario import Scenario
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpdb.answers.notes import accuracy_notes, release_reports
+from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.tables import rows
 from dpdb.engines.memory import MemoryEngine
 from dpdb.plan.logical.query import Query

@@ -13,7 +13,8 @@ from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import PolicyError
 from dpdb.lab.studies.check import check
-from dpdb.policy.csv.lines import LineFormat
+from dpdb.policy.csv.csv_format import LineFormat
+from dpdb.policy.csv.csv_stream import LineFilter
 from dpdb.policy.reading.reader import read_policy
 from tests.support.csv_files import plain
 from tests.support.exactly import raw
@@ -39,7 +40,7 @@ def filtered(text: str, form: LineFormat) -> str:
 def test_lines_are_the_same_in_any_pieces(text: str, sizes: list[int], form: LineFormat) -> None:
     # A CR that ends no line may stand beside a blank: only whole line ends are looked for here.
     text = re.sub(r"\r(?!\n)", "", text)
-    lines, found, place = form.filter(), b"", 0
+    lines, found, place = LineFilter(form), b"", 0
     for size in sizes:
         found += lines.feed(text[place : place + size].encode(), final=False)
         place += size

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpdb.engines.units.caps import Units
-from dpdb.engines.units.owners import Owners, UnitNumbers
+from dpdb.engines.units.keys import Owners, UnitNumbers
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from tests.support.brute import ADD_REMOVE, REPLACE, Row, as_pairs, multisets, read_cells, world

@@ -15,7 +15,7 @@ from dpdb.engines.statistics import accumulators, gathered, rank_windows
 from dpdb.engines.statistics.rank_windows import AllValues
 from dpdb.engines.streams import StreamEngine, can_stream
 from dpdb.engines.units import capped_rows
-from dpdb.engines.values.row_blocks import row_blocks
+from dpdb.engines.values.grid_values import row_blocks
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Table

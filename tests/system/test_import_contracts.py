@@ -66,7 +66,7 @@ MUTANTS: list[Mutant] = [
         {SOURCES, CIRCLES},
     ),
     ("engines/sources/csv_source.py", "import dpdb.engines.sources.postgres_source", {SOURCES}),
-    ("session/session.py", "def later(): import dpdb.lab.attacks.people", {ROOMS, CIRCLES}),
+    ("session/session.py", "def later(): import dpdb.lab.scenario", {ROOMS, CIRCLES}),
     # plan imports policy, which imports errors
     ("errors.py", "import numpy", {PLANS}),
     ("policy/numbers.py", "import pandas.api", {PLANS, AFTER}),
@@ -92,7 +92,7 @@ MUTANTS: list[Mutant] = [
     ("sql/text/splitting.py", "import dpdb.sql.aggregates.lists", {SQL}),
     ("policy/csv/csv_format.py", "import dpdb.policy.storage", {POLICY}),
     ("session/tick.py", "import dpdb.session.free_statements", {WITHIN_SESSION}),
-    ("answers/tables/groups.py", "import dpdb.answers.notes.release_reports", {ANSWERS}),
+    ("answers/tables/groups.py", "import dpdb.answers.release_reports", {ANSWERS}),
     ("ledger/custodian.py", "import dpdb.ledger.accounts", {LEDGER}),
     ("interfaces/cli/main.py", "def late(): import numpy", {DOORS}),
     ("interfaces/console/chart.py", "import pandas", {DOORS}),

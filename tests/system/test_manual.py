@@ -11,8 +11,8 @@ import pytest
 from dpdb import manual
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.main import main
+from dpdb.interfaces.console.help import rendered
 from dpdb.interfaces.console.scripts import LONGEST_FILE
-from dpdb.manual.terminal import rendered
 from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.plan.relations.stability import MAX_FAN_OUT, MAX_PAIRS
 from dpdb.plan.releases.query_releases import MAX_GROUPS

@@ -12,7 +12,7 @@ from dpdb.plan.expressions.functions import CALLS, FUNCTIONS, MAY_BE_NULL, TEXT_
 from dpdb.plan.expressions.text_functions import LONGEST_JOINED, text_function
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.real_functions import real_call
+from dpdb.vectors.functions import real_call
 from dpdb.vectors.vector import TextVector, Vector
 
 NUMBER, TEXT = Literal(1, Kind.INTEGER), Literal("%Y-%j", Kind.TEXT)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpdb.vectors import like
-from dpdb.vectors.like import fitting
+from dpdb.vectors import stored_texts
+from dpdb.vectors.stored_texts import fitting
 
 PARTS = st.lists(st.sampled_from([None, "", "a", "b", "ab", ".", "\n", "(?"]), max_size=6)
 TEXTS = st.text(st.sampled_from("ab.\n(?"), max_size=8)
@@ -37,5 +37,5 @@ def test_like_is_every_way_to_fit(text, pattern):
 
 def test_literal_text_is_searched_for_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     """An expression of the whole pattern takes longer the more a text resembles itself."""
-    monkeypatch.delattr(like, "_expression")
+    monkeypatch.delattr(stored_texts, "_expression")
     assert fitting(("one", None, "two", None, "three"))("one and two, three")

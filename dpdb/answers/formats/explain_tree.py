@@ -9,13 +9,18 @@ from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
 
+from dpdb.answers.formats.explain_branches import (
+    accuracies,
+    formulas,
+    noise_facts,
+    origin_of_bounds,
+    source_lines,
+)
 from dpdb.answers.formats.footer import footer
-from dpdb.answers.formats.noise_facts import accuracies, formulas, noise_facts
-from dpdb.answers.formats.relation_tree import origin_of_bounds, source_lines
 from dpdb.answers.formats.sheet import figure
 from dpdb.answers.formats.summaries import summary
-from dpdb.answers.notes.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.answers.record import AnswerRecord, ReleaseReport
+from dpdb.answers.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value

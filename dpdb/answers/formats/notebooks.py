@@ -1,17 +1,128 @@
-"""An answer in a notebook: a small HTML table."""
+"""An answer in a notebook: a small HTML table, and a figure of matplotlib with error bars."""
 
 from __future__ import annotations
 
+import math
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpdb.answers.formats.footer import TRIAL, footer
+from dpdb.answers.formats.footer import TRIAL, cautions, footer
+from dpdb.answers.formats.frames import typed
 from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.formats.sheet import is_numeric, text_sheet
-from dpdb.answers.record import AnswerRecord
+from dpdb.answers.record import AnswerRecord, CellColumn, Origin
+from dpdb.errors import UsageError, printable
+from dpdb.policy.catalog import Kind
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from matplotlib.axes import Axes
+
+
+KINDS = ("bar", "line")
+_NUMBERS = (Kind.INTEGER, Kind.NUMBER)
+_CAP = 3
+"""The length of the caps of error bars, in points."""
+
+
+def plotted(answer: AnswerRecord, axes: Axes | None, kind: str | None) -> Axes:
+    """The noisy numbers of an answer over the keys before them, drawn into `axes` or new ones.
+
+    Numbers over one key that is a number with decimals, a date or a timestamp are lines, others are
+    bars. A single row without keys has a bar for each column.
+    """
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"there is no plot {kind}", hint='kind="bar" or kind="line"')
+    origins, kinds = answer.origins, answer.kinds
+    shown = [
+        place
+        for place, (origin, each) in enumerate(zip(origins, kinds, strict=False))
+        if origin is not Origin.KEY and each in _NUMBERS
+    ]
+    if not shown or not answer.cells:
+        raise UsageError(
+            "there is no noisy number to plot",
+            hint="SELECT zip, COUNT(*) FROM t GROUP BY zip has one for each zip",
+        )
+    keys = [place for place in range(shown[0]) if origins[place] is Origin.KEY]
+    series = [_series(answer.columns[place], answer.cells[place]) for place in shown]
+    places = _on_a_scale(answer, keys)
+    continuous = places is not None and kinds[keys[0]] is not Kind.INTEGER
+    kind = kind or ("line" if continuous else "bar")
+    if axes is None:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 (slow, and for this alone)
+
+        _, axes = plt.subplots()
+    if kind == "bar" or places is None:
+        labels = [_label(answer, keys, row) for row in range(len(answer.rows))]
+        if not keys and len(answer.rows) == 1:
+            labels, series = [name for name, *_ in series], [_as_one(series)]
+        places = list(range(len(labels)))
+        axes.set_xticks(places, labels, parse_math=False)
+    _draw(axes, places, series, kind)
+    _caption(axes, answer, [answer.columns[place] for place in keys], [name for name, *_ in series])
+    return axes
+
+
+def _on_a_scale(answer: AnswerRecord, keys: list[int]) -> list[Any] | None:
+    """The one key of each row as a number or a date; None where there are others, or a NULL."""
+    if len(keys) != 1 or not answer.kinds[keys[0]].ordinal:
+        return None
+    cells = [typed(cell, answer.kinds[keys[0]]) for cell in answer.cells[keys[0]].cells]
+    return None if None in cells else cells
+
+
+_Series = tuple[str, list[float], list[float], list[float]]
+"""A name, numbers, and the lengths of the error bars below and above them."""
+
+
+def _series(name: str, column: CellColumn) -> _Series:
+    """The numbers of a column; a NULL is left out, and so is an end that only a bound limits."""
+    values = [math.nan if cell is None else float(cell) for cell in column.cells]
+    ends = [interval or (None, None) for interval in column.intervals]
+    below, above = (
+        [
+            0.0 if end[side] is None else max(0.0, sign * (float(end[side] or 0) - value))
+            for value, end in zip(values, ends, strict=True)
+        ]
+        for side, sign in ((0, -1), (1, 1))
+    )
+    return printable(name), values, below, above
+
+
+def _as_one(series: list[_Series]) -> _Series:
+    """The first numbers of several columns as one column."""
+    _, values, below, above = ([each[place][0] for each in series] for place in range(4))
+    return "", values, below, above  # type: ignore[return-value]
+
+
+def _label(answer: AnswerRecord, keys: list[int], row: int) -> str:
+    cells = [answer.cells[place].cells[row] for place in keys]
+    return printable(" · ".join("NULL" if cell is None else str(cell) for cell in cells))
+
+
+def _draw(axes: Axes, places: list[Any], series: list[_Series], kind: str) -> None:
+    if kind == "line":
+        for name, values, *errors in series:
+            axes.errorbar(places, values, errors, fmt="o-", capsize=_CAP, label=name)
+        return
+    width = 0.8 / len(series)
+    for number, (name, values, *errors) in enumerate(series):
+        shift = (number - (len(series) - 1) / 2) * width
+        shifted = [place + shift for place in places]
+        axes.bar(shifted, values, width, yerr=errors, capsize=_CAP, label=name)
+
+
+def _caption(axes: Axes, answer: AnswerRecord, keys: list[str], names: list[str]) -> None:
+    """Say what the axes are; no text of a query is read as mathematics."""
+    axes.set_xlabel(printable(" · ".join(keys)), parse_math=False)
+    if len(names) == 1:
+        axes.set_ylabel(names[0], parse_math=False)
+    else:
+        for text in axes.legend().get_texts():
+            text.set_parse_math(False)
+    if told := cautions(answer):
+        axes.set_title(" · ".join(told), parse_math=False)
 
 
 _SCREEN = '<div class="dpdb-answer"><pre>{{ screen }}</pre></div>'

@@ -13,11 +13,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from dpdb.answers.contribution_notes import NOISE_ALONE
 from dpdb.answers.formats.footer import DIGITS, NOT_PRIVATE, THEOREMS, cautions, paying, shortage
 from dpdb.answers.formats.sheet import duration
-from dpdb.answers.notes.contribution_notes import NOISE_ALONE
-from dpdb.answers.notes.release_reports import origins, own_reports, promised_error
 from dpdb.answers.record import AnswerRecord, Origin
+from dpdb.answers.release_reports import origins, own_reports, promised_error
 from dpdb.errors import display_width, folded, printable
 from dpdb.ledger.protocol import FREE, Balance, QueryLimit
 from dpdb.plan.expressions.expressions import Slot

@@ -14,15 +14,14 @@ import numpy as np
 
 from dpdb.answers.estimates import Noisy, points, scalar, vector
 from dpdb.answers.record import Detail
-from dpdb.answers.tables.answer_joins import joined
-from dpdb.answers.tables.group_rows import with_keys
-from dpdb.answers.tables.groups import Groups, aggregated, grouped, windowed
+from dpdb.answers.tables.groups import Groups, aggregated, grouped, windowed, with_keys
 from dpdb.answers.tables.noisy_table import (
     Accuracy,
     NoisyColumn,
     NoisyTable,
     RowIndices,
     in_order,
+    joined,
     shown,
 )
 from dpdb.answers.tables.rows import answer_table, empty_table

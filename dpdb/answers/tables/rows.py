@@ -14,7 +14,7 @@ import numpy as np
 from dpdb.answers.estimates import Noisy, SlotVectors, vector
 from dpdb.answers.intervals.confidence_intervals import confidence_intervals
 from dpdb.answers.record import Detail
-from dpdb.answers.tables.group_rows import group_order, key_vectors
+from dpdb.answers.tables.groups import group_order, key_vectors
 from dpdb.answers.tables.noisy_table import (
     Accuracy,
     Ends,

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpdb.engines.sources.cells.words import Words
 from dpdb.engines.units.caps import within_cap
-from dpdb.engines.units.owners import Owners
+from dpdb.engines.units.keys import Owners
 from dpdb.engines.units.row_hashes import HashedColumn, HashKey, hash_of, row_hashes
 from dpdb.plan.expressions.expressions import Expr, Slot, columns_of
 from dpdb.plan.relations.relations import Equality, Lookup, Scan

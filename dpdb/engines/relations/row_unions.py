@@ -9,8 +9,7 @@ import numpy as np
 
 from dpdb.engines.relations.leaves import BOOLEANS
 from dpdb.engines.sources.cells.grids import grid_of
-from dpdb.engines.units.keys import all_translated, named_numbers, translated
-from dpdb.engines.units.owners import Owners
+from dpdb.engines.units.keys import Owners, all_translated, named_numbers, translated
 from dpdb.engines.values.grid_values import made_column, on_grid
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.logical.row_tables import RowUnion

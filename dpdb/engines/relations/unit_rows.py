@@ -28,20 +28,19 @@ import numpy as np
 
 from dpdb.engines.relations.joins import JoinedRows
 from dpdb.engines.relations.leaves import Leaf, Leaves, own_texts, with_null_row
-from dpdb.engines.relations.row_groups import unit_groups
+from dpdb.engines.relations.row_groups import RowsOfUnits, unit_groups
 from dpdb.engines.relations.row_unions import (
     PassedRows,
     columns_of_all,
     one_after_the_other,
     owners_of_all,
 )
-from dpdb.engines.relations.row_windows import RowsOfUnits
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.units.caps import PlanRows, Units
 from dpdb.engines.units.held_rows import HeldRows, decided_by
-from dpdb.engines.units.owners import Owners, each_its_own
+from dpdb.engines.units.keys import Owners, each_its_own
 from dpdb.engines.units.row_hashes import HashKey
-from dpdb.engines.values.row_blocks import mask
+from dpdb.engines.values.grid_values import mask
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit

@@ -17,7 +17,7 @@ from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.policy.names import quoted
-from dpdb.policy.schemas.sqlite_files import open_sqlite, sqlite_columns
+from dpdb.policy.schemas.database_files import open_sqlite, sqlite_columns
 from dpdb.policy.schemas.stored_types import bool_cell, float_cell, int_cell, names_in_file
 from dpdb.policy.schemas.workbook import open_workbook, sheet_columns
 from dpdb.records import dataclass

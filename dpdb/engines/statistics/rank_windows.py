@@ -10,7 +10,7 @@ from dpdb.engines.protocol import WORD, RankWindow
 from dpdb.engines.sources.cells.grids import narrowest
 from dpdb.engines.statistics.gathered import Accumulator, CellValues, Gathered
 from dpdb.engines.statistics.statistics import Statistics
-from dpdb.engines.values.row_blocks import row_blocks
+from dpdb.engines.values.grid_values import row_blocks
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array, Bools

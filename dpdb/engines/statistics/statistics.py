@@ -7,10 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from dpdb.engines.protocol import WORD, CountedValues, representation
-from dpdb.engines.statistics.groups import group_codes, places_among, sorted_by_group
-from dpdb.engines.statistics.single_values import CellRows, single_values
+from dpdb.engines.statistics.groups import (
+    CellRows,
+    group_codes,
+    places_among,
+    single_values,
+    sorted_by_group,
+)
 from dpdb.engines.units.caps import PlanRows
-from dpdb.engines.values import exact_sums, row_blocks
+from dpdb.engines.values import exact_sums, grid_values
 from dpdb.engines.values.coded_values import (
     FEW,
     DifferentValues,
@@ -93,7 +98,7 @@ class Statistics:
     def _where_also(self, condition: Expr | None) -> Bools | None:
         """Where the filter holds and `condition` does; None where all rows count."""
         if condition is not None and condition not in self._masks:
-            where, own = self._masks[None], row_blocks.mask(condition, self._frame, self._rows)
+            where, own = self._masks[None], grid_values.mask(condition, self._frame, self._rows)
             self._masks[condition] = own if where is None else where & own
         return self._masks[condition]
 
@@ -145,7 +150,7 @@ class Statistics:
             return None
         if isinstance(argument, ColumnRef):
             return self._frame.columns[argument.column.name].null
-        return row_blocks.null_mask(argument, self._frame, self._rows)
+        return grid_values.null_mask(argument, self._frame, self._rows)
 
     def _per_cell(self, groups: Array) -> Array:
         assert self._cells is not None

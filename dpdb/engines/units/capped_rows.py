@@ -28,9 +28,9 @@ import numpy as np
 from dpdb.engines.loop import Work
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.units.caps import Units, within_cap
-from dpdb.engines.units.owners import Owners
-from dpdb.engines.units.unit_words import names_unit, numbered, unit_words, word_hashes
-from dpdb.engines.values import row_blocks
+from dpdb.engines.units.keys import Owners
+from dpdb.engines.units.row_hashes import names_unit, numbered, unit_words, word_hashes
+from dpdb.engines.values.grid_values import mask
 from dpdb.plan.expressions.expressions import Expr, Slot, columns_of
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Table
@@ -181,7 +181,7 @@ class CappedRows(Work[Loaded, RowBits]):
         places -= np.uint32(self._turn * buckets)  # those of turns before become the greatest
         chosen = passed & (places < buckets)
         if cap.where is not None:
-            passed = row_blocks.mask(cap.where, Frame(rows.columns, self.slots), rows.rows)
+            passed = mask(cap.where, Frame(rows.columns, self.slots), rows.rows)
             chosen = chosen if cap.asks_which_are_held else chosen & passed
         kept = np.flatnonzero(chosen)
         places = places[kept].astype(np.uint16)

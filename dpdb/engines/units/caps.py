@@ -17,10 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.sources.cells.words import Words
-from dpdb.engines.units.keys import NONE
-from dpdb.engines.units.owners import Owners
+from dpdb.engines.units.keys import NONE, Owners
 from dpdb.engines.units.row_hashes import HashedColumn, HashKey, row_hashes
-from dpdb.engines.values import row_blocks
+from dpdb.engines.values.grid_values import mask
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Table
 from dpdb.records import dataclass
@@ -179,7 +178,7 @@ class PlanRows:
         A unit is capped after the filter and before all else, so that all aggregates see the same
         rows: first the number of its groups, and then that of its rows.
         """
-        where = None if plan.where is None else row_blocks.mask(plan.where, self.frame, self.rows)
+        where = None if plan.where is None else mask(plan.where, self.frame, self.rows)
         if self.units is None:
             return where
         table = plan.table

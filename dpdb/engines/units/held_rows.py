@@ -21,8 +21,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from dpdb.engines.units.caps import Units
-from dpdb.engines.units.keys import NONE
-from dpdb.engines.units.owners import Owners, ReadColumns, TableOwners
+from dpdb.engines.units.keys import NONE, Owners, ReadColumns, TableOwners
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

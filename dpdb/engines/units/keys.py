@@ -1,18 +1,17 @@
-"""Columns that name things: which of their values are equal, within one table and between two.
-
-A cell that is NULL names nothing. Neither does a whole number past the limit, which was clamped to
-it and cannot be told from others.
-"""
+"""Columns that name things, and the units of all tables of a policy, numbered together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import field
+from fractions import Fraction
 
 import numpy as np
 
 from dpdb.errors import DataFileError
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Reference, Table, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
+from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
@@ -126,3 +125,104 @@ def _held(column: Numbers | Codes) -> tuple[Array, Bools]:
         return column.codes, ~column.null
     there = np.ones(len(column.units), dtype=bool) if column.null is None else ~column.null
     return column.units, there
+
+
+ReadColumns = Callable[[Table, Collection[str]], Columns]
+"""Reads columns of a table."""
+
+
+@dataclass(frozen=True, repr=False)
+class Owners:
+    """The units of the rows of one table."""
+
+    numbers: Array
+    """For each row the number of its unit, as int32; NONE where it is nobody's."""
+    names: Numbers | Codes
+    """The column that names the units: the table's own, or that of the table a chain ends in."""
+    rows: Array | None = None
+    """For each row the row that `names` refers to; None where that is the row itself."""
+
+    def of_rows(self, places: Array) -> Owners:
+        """The units of some rows."""
+        return Owners(self.numbers[places], self.names, self.naming(places))
+
+    def naming(self, places: Array) -> Array:
+        """The rows of `names` that say whose some rows are."""
+        return places if self.rows is None else self.rows[places]
+
+
+def each_its_own(rows: int, first: int = 0) -> Owners:
+    """The owners of rows of which each is a unit; a hash of one is that of its values alone."""
+    nameless = Numbers(np.zeros(rows, dtype=np.int8), Fraction(1), None, 0)
+    return Owners(np.arange(first, first + rows, dtype=np.int32), nameless)
+
+
+@dataclass
+class UnitNumbers:
+    """Numbers for the values that name units, equal where the values are."""
+
+    _texts: dict[Value, int] = field(default_factory=dict, repr=False)
+    _numbers: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    """The whole numbers that are known, in ascending order."""
+    _given: Array = field(default_factory=lambda: np.empty(0, dtype=np.int32), repr=False)
+    """The numbers that were given to them."""
+
+    def of(self, column: Numbers | Codes) -> Array:
+        """The number of each row's unit, as int32; NONE where the column names none."""
+        return self._of_texts(column) if is_text(column) else self._of_numbers(column)
+
+    def _of_texts(self, column: Numbers | Codes) -> Array:
+        assert isinstance(column, Codes)
+        fresh = [value for value in column.values if value not in self._texts]
+        self._texts.update((value, at) for at, value in enumerate(fresh, len(self._texts)))
+        given = np.fromiter(map(self._texts.__getitem__, column.values), np.int32)
+        return np.asarray(np.append(given, np.int32(NONE))[column.codes])
+
+    def _of_numbers(self, column: Numbers | Codes) -> Array:
+        values, named = named_numbers(column)
+        distinct, place = np.unique(values[named], return_inverse=True)
+        at = np.searchsorted(self._numbers, distinct)
+        fresh = np.append(self._numbers, np.inf)[at] != distinct
+        following = np.cumsum(fresh, dtype=np.int32) - np.int32(1) + np.int32(len(self._given))
+        given = np.where(fresh, following, np.append(self._given, np.int32(NONE))[at])
+        owners = np.full(len(values), NONE, dtype=np.int32)
+        owners[named] = given[place]
+        order = np.argsort(numbers := np.append(self._numbers, distinct[fresh]))
+        self._numbers = numbers[order]
+        self._given = np.append(self._given, given[fresh])[order]
+        return owners
+
+
+@dataclass
+class TableOwners:
+    """The owners of the rows of each table, worked out when they are first asked for."""
+
+    tables: tuple[Table, ...]
+    """All tables of the policy: a chain leads through them."""
+    _numbers: UnitNumbers = field(default_factory=UnitNumbers, repr=False)
+    _known: dict[str, Owners] = field(default_factory=dict, repr=False)
+
+    def of(self, table: Table, columns: ReadColumns) -> Owners | None:
+        """The owners of the rows of a table; None where each row is a unit, or the table public."""
+        if table.unit is None:
+            return None
+        if table.name not in self._known:
+            column = columns(table, (table.unit,))[table.unit]
+            self._known[table.name] = (
+                Owners(self._numbers.of(column), column)
+                if table.chain is None
+                else self._chained(column, table.chain, columns)
+            )
+        return self._known[table.name]
+
+    def _chained(self, column: Numbers | Codes, chain: Reference, columns: ReadColumns) -> Owners:
+        """The owners of rows whose `column` names a row of another table."""
+        there = next(table for table in self.tables if table.name == chain.table)
+        keys = columns(there, (chain.column,))[chain.column]
+        above = self.of(there, columns)
+        assert above is not None
+        rows = rows_named(column, keys)
+        owners = np.append(above.numbers, np.int32(NONE))[rows]
+        if above.rows is not None:
+            rows = np.append(above.rows, np.int32(NONE))[rows]
+        return Owners(owners, above.names, rows)

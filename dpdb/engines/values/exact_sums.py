@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpdb.engines.protocol import representation
-from dpdb.engines.values.row_blocks import BLOCK, row_blocks
+from dpdb.engines.values.grid_values import BLOCK, row_blocks
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.vectors.vector import Array, Bools
 

@@ -9,8 +9,8 @@ import sys
 
 from dpdb import manual
 from dpdb.interfaces.cli.parsers import SUBCOMMANDS, Parser
+from dpdb.interfaces.console.help import rendered
 from dpdb.interfaces.console.terminal import paged
-from dpdb.manual.terminal import rendered
 
 _HOW = """\
 dpdb help TOPIC prints a page or a section of one, or finds a function, a clause, a word of the

@@ -184,7 +184,7 @@ def _figures(options: argparse.Namespace) -> dict[str, Lines]:
     """The figures to draw, keyed by figure number in the paper."""
     if options.against and options.figure != "2":
         raise UsageError("--against goes with --figure 2")
-    from dpdb.lab.studies import accuracy_figures as known  # noqa: PLC0415 (the numbers do without)
+    from dpdb.lab.studies import accuracy as known  # noqa: PLC0415 (a parser does without)
 
     sensitivity = sum(options.sensitivity or [Fraction(1)], start=Fraction(0))
     epsilons = _curves(options.epsilon or known.EPSILONS)

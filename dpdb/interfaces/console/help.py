@@ -1,7 +1,9 @@
-"""`.help`: the list of dot commands, the settings, and the pages of the manual."""
+"""`.help`, and pages of the manual on a terminal: tables fitted to its width, headings in bold."""
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 from collections.abc import Mapping
 
@@ -9,7 +11,6 @@ from dpdb import manual
 from dpdb.errors import display_width, folded
 from dpdb.interfaces.console.settings import SETTINGS, ShellSettings
 from dpdb.interfaces.console.terminal import width
-from dpdb.manual.terminal import rendered
 
 
 def help_on(topic: str, settings: ShellSettings, commands: Mapping[str, str]) -> str:
@@ -78,3 +79,21 @@ def _listed(rows: Mapping[str, str]) -> list[str]:
         for name, meaning in rows.items()
         for line in folded(meaning, width(), f"  {name}".ljust(indent), " " * indent)
     ]
+
+
+def rendered(markdown: str, width: int, *, color: bool) -> str:
+    """The text laid out for `width` columns; without `color` it has no escape sequences."""
+    from rich.console import Console  # noqa: PLC0415 (a quarter of a second, for help alone)
+    from rich.markdown import Markdown  # noqa: PLC0415
+
+    screen = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+    )
+    screen.print(Markdown(markdown, code_theme="bw"))
+    assert isinstance(screen.file, io.StringIO)
+    lines = [line.rstrip() for line in screen.file.getvalue().splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))

@@ -1,8 +1,9 @@
-"""Completion: names from the policy and the dialect, never from rows."""
+"""Completion: names from the policy and the dialect, never from rows; columns in a few words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
@@ -12,13 +13,14 @@ from dpdb.answers.suggested_bounds import named_by
 from dpdb.errors import printable
 from dpdb.interfaces.console.entries import open_text
 from dpdb.interfaces.console.settings import SETTINGS
-from dpdb.interfaces.prompt.columns import constant, declaration, is_accepted, value_text
 from dpdb.interfaces.prompt.cursor_context import Context, context
 from dpdb.interfaces.prompt.highlight import NAMED_ARGUMENTS, STARTS
-from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS, Function
+from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS, Function, Takes
 from dpdb.plan.ranges.group_keys import has_key_values
-from dpdb.policy.catalog import Column, Kind, Policy
-from dpdb.policy.names import written
+from dpdb.policy.catalog import Column, Kind, Policy, Value
+from dpdb.policy.names import quoted_text, written
+from dpdb.policy.numbers import decimal
+from dpdb.policy.timestamps import iso_text
 from dpdb.sql.syntax import option_names as names
 
 Candidate = tuple[str, str, str]
@@ -199,3 +201,83 @@ def _matching(word: str, candidates: Iterable[Candidate]) -> Iterator[Completion
                 display=shown,
                 display_meta=meaning,
             )
+
+
+NO_BOUNDS = "no bounds"
+
+
+def declaration(column: Column) -> str:
+    """Bounds, number of values, or type; `no bounds` marks what cannot be summed yet."""
+    if column.values is not None:
+        return f"{len(column.values)} values"
+    if column.bounds is not None:
+        low, high = (value_text(bound, column.kind) for bound in column.bounds)
+        return f"{low} to {high}"
+    return NO_BOUNDS if column.guessed or column.kind.ordinal else str(column.kind)
+
+
+def value_text(value: Value, kind: Kind) -> str:
+    """A declared value as people read it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return printable(value)
+        case _ if kind.temporal:
+            return iso_text(int(value), kind)
+        case int():
+            return str(value)
+    return decimal(value)
+
+
+def constant(value: Value, kind: Kind) -> str:
+    """A declared value as it is written in SQL."""
+    text = value if isinstance(value, str) else value_text(value, kind)
+    return quoted_text(text) if kind is Kind.TEXT or kind.temporal else text
+
+
+_EITHER = {**FUNCTIONS, **AGGREGATES}
+
+
+def is_accepted(column: Column, calls: Sequence[str]) -> bool:
+    """Whether the column can stand in these calls, given by their names, the innermost first."""
+    taken = [_EITHER[name].takes for name in calls if name in _EITHER]
+    takes = next((each for each in taken if each is not Takes.CHOICE), Takes.ANY)
+    if takes is Takes.KEY and taken[0] is not Takes.KEY:
+        return False
+    if not _is_of(column, takes):
+        return False
+    # An argument of CLAMP needs no bounds of its own.
+    bounded = next((AGGREGATES[name].bounded for name in calls if name in AGGREGATES), False)
+    clamped = "CLAMP" in calls or takes is Takes.KEY or column.kind is Kind.BOOLEAN
+    return not bounded or clamped or column.bounds is not None
+
+
+def _is_of(column: Column, takes: Takes) -> bool:
+    """Whether a function takes the type of the column; an undeclared column has any type."""
+    number = column.guessed or column.kind in (Kind.INTEGER, Kind.NUMBER)
+    ordinal = column.guessed or column.kind.ordinal
+    boolean = column.kind is Kind.BOOLEAN
+    match takes:
+        case Takes.NUMBER:
+            return number
+        case Takes.NUMBER_OR_BOOLEAN:
+            return number or boolean
+        case Takes.ORDINAL:
+            return ordinal
+        case Takes.ORDINAL_OR_BOOLEAN:
+            return ordinal or boolean
+        case Takes.TEXT:
+            return column.kind is Kind.TEXT
+        case Takes.DATE:
+            return column.guessed or column.kind.temporal
+        case Takes.TIMESTAMP:
+            return column.guessed or column.kind is Kind.TIMESTAMP
+        case Takes.KEY:
+            return has_key_values(column)
+        case Takes.NOTHING:
+            return False
+        case Takes.ANY | Takes.CHOICE:
+            return True
+        case _:
+            assert_never(takes)

@@ -19,8 +19,7 @@ from prompt_toolkit.document import Document
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean, printable
 from dpdb.interfaces.console.terminal import Ask, tell, tell_error
-from dpdb.interfaces.prompt.columns import declaration
-from dpdb.interfaces.prompt.completion import ShellCompleter
+from dpdb.interfaces.prompt.completion import ShellCompleter, declaration
 from dpdb.interfaces.prompt.status import price_text
 from dpdb.policy.budget import LARGEST_QUERIES, valid_epsilon
 from dpdb.policy.catalog import Column, Kind, Policy, Table

@@ -10,10 +10,10 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import TRIAL
 from dpdb.answers.formats.summaries import brief_accuracy
-from dpdb.answers.notes.release_reports import EXACT
+from dpdb.answers.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, display_width, printable
 from dpdb.interfaces.console.terminal import cut
-from dpdb.interfaces.prompt.columns import declaration
+from dpdb.interfaces.prompt.completion import declaration
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Policy, Table

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack, Guess, Scales, StudentTask
 from dpdb.lab.attacks import chances
-from dpdb.lab.attacks.people import names
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.foils import Generalised
 from dpdb.lab.plots.figures import Figure, TileRow, Tiles
-from dpdb.lab.scenario import Scenario
+from dpdb.lab.scenario import Scenario, names
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack, Guess, Scales, Scenes, StudentTask
 from dpdb.lab.attacks import chances
-from dpdb.lab.attacks.people import names
 from dpdb.lab.database import Database, Refused, number
 from dpdb.lab.foils import KeysOfTheRows, RowsAsUnits, Undeclared
-from dpdb.lab.scenario import DataFile, Scenario
+from dpdb.lab.scenario import DataFile, Scenario, names
 
 if TYPE_CHECKING:
     import numpy as np

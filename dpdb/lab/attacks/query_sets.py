@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.lab.attack import Attack, Guess, Scales, Scenes, StudentTask
 from dpdb.lab.attacks import chances
-from dpdb.lab.attacks.people import names
 from dpdb.lab.database import Database, number
-from dpdb.lab.scenario import DataFile, Scenario
+from dpdb.lab.scenario import DataFile, Scenario, names
 
 if TYPE_CHECKING:
     import numpy as np

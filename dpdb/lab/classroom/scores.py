@@ -12,8 +12,7 @@ from pathlib import Path
 from dpdb.answers.formats.render import RULED, grid, spreadsheet
 from dpdb.errors import DpdbError, error_text, printable
 from dpdb.lab.attack import Attack, Showing
-from dpdb.lab.classroom.attack_file import opened
-from dpdb.lab.classroom.process import end_all
+from dpdb.lab.classroom.attack_file import end_all, opened
 from dpdb.lab.database import Protected
 from dpdb.lab.pages import html
 from dpdb.lab.pages.report import Report, Success, report_of

@@ -10,8 +10,7 @@ import numpy as np
 
 from dpdb.engines.sources.cells.records import Block, Cells
 from dpdb.engines.sources.opening import open_source
-from dpdb.engines.units.keys import NONE, declared_of, most_rows, repeats
-from dpdb.engines.units.owners import TableOwners
+from dpdb.engines.units.keys import NONE, TableOwners, declared_of, most_rows, repeats
 from dpdb.lab.studies.cells import Fate, FateOf, record_blocks
 from dpdb.policy.catalog import Column, Table
 from dpdb.policy.csv.csv_format import NO_QUOTES, Punctuation

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from dpdb.errors import InvalidOption
-from dpdb.policy.csv.lines import BLANK, LineFormat
 from dpdb.policy.csv.packing import unpacked_name
 from dpdb.records import dataclass
 
 COMMA = ","
+BLANK = " "
+"""The separator of files whose cells are separated by runs of blanks and tabs."""
 SEPARATORS = {COMMA: "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """The separators that a header can tell, the likeliest first."""
 _TAB = "\t"
@@ -37,6 +38,21 @@ ORDINARY = Punctuation()
 """The punctuation of most files."""
 NO_QUOTES = Punctuation(quote=b"")
 """The punctuation of texts that stand by themselves, as those of typed columns do."""
+
+
+@dataclass(frozen=True)
+class LineFormat:
+    """The lines that are left out of a file, and whether blanks separate its cells."""
+
+    skip: int = 0
+    """The number of lines before the header, or the first row."""
+    comment: str = ""
+    """The character that lines begin with which are no rows."""
+    blanks: bool = False
+
+
+EVERY_LINE = LineFormat()
+"""The format of files whose lines are all read as they are."""
 
 
 @dataclass(frozen=True)

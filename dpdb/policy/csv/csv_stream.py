@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,14 +13,15 @@ from typing import BinaryIO, Protocol
 
 from dpdb.errors import DataFileError
 from dpdb.policy.csv.csv_format import (
+    EVERY_LINE,
     MARKED,
     MARKS,
     UTF8,
     CsvFormat,
+    LineFormat,
     Transcoder,
     transcoder,
 )
-from dpdb.policy.csv.lines import EVERY_LINE, LineFilter, LineFormat
 from dpdb.policy.csv.packing import packing_of, unpacked
 from dpdb.records import dataclass
 
@@ -29,6 +31,8 @@ _FOREIGN = (
     (b"\x28\xb5\x2f\xfd", "is compressed by Zstandard", "give it a name that ends in .zst"),
     (b"SQLite format 3\0", "is a SQLite database", "give it a name that ends in .db"),
 )
+_BLANKS = re.compile(rb"[ \t]++")
+_AROUND = re.compile(rb" ?(\r?\n) ?")
 _FIRST_BYTES = 64
 """The number of bytes that are searched for byte-order marks."""
 
@@ -111,7 +115,7 @@ def open_csv(
     with _open(path, named or str(path)) as file:
         packing, named = packing_of(path), named or str(path)
         read = file.read if packing is None else unpacked(file, packing, named)
-        kept = None if lines == EVERY_LINE else lines.filter()
+        kept = None if lines == EVERY_LINE else LineFilter(lines)
         stream = CsvStream(named, file, read, transcoder(encoding), kept)
         stream.unpack(mark)
         yield stream
@@ -160,3 +164,68 @@ def encoding_of(path: Path, form: CsvFormat, named: str = "") -> tuple[str, int]
     while mark and start.startswith(mark, length) and length < most * len(mark):
         length += len(mark)
     return marked, length
+
+
+class LineFilter:
+    """Leaves lines out of a text in UTF-8 that comes piece by piece.
+
+    Lines are physical ones, which end with a line feed, also within quotes. No line is held:
+    whatever its length, a filter keeps a byte or two between the pieces that it is fed.
+    """
+
+    def __init__(self, form: LineFormat) -> None:
+        self._comment = form.comment.encode()
+        self._blanks = form.blanks
+        self._skip = form.skip
+        self._begins = True
+        """Whether the next byte is the first one of a line."""
+        self._dropped = form.skip > 0
+        """Whether the line that is read is left out."""
+        self._held = b""
+        """The text that may be dropped or kept by what follows."""
+        self._kept_begins = True
+        """Whether the next byte that is kept is the first one of a line."""
+
+    def feed(self, data: bytes, *, final: bool) -> bytes:
+        """The next bytes that are kept."""
+        kept = b"".join(self._lines(data)) if self._dropped or self._comment else data
+        return self._separated(kept, final=final) if self._blanks else kept
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        """The parts of a piece that are on lines which are kept."""
+        found, place = [], 0
+        while place < len(data):
+            if self._begins and self._comment and data.startswith(self._comment, place):
+                self._dropped = True
+            self._begins = False
+            if self._dropped:
+                end = data.find(b"\n", place) + 1
+                if not end:
+                    break
+                self._skip = max(self._skip - 1, 0)
+                self._dropped = self._skip > 0
+            elif self._comment:
+                # All lines until one that is a comment are kept together.
+                end = data.find(b"\n" + self._comment, place) + 1 or len(data)
+                found.append(data[place:end])
+            else:
+                end = len(data)
+                found.append(data[place:end])
+            self._begins = data[end - 1 : end] == b"\n"
+            place = end
+        return found
+
+    def _separated(self, data: bytes, *, final: bool) -> bytes:
+        """The text with one blank for each run of them, and none where a line begins or ends."""
+        text = _AROUND.sub(rb"\1", _BLANKS.sub(b" ", self._held + data))
+        if self._kept_begins:
+            text = text.removeprefix(b" ")
+        self._held = b""
+        if not final:
+            whole = text.rstrip(b" \r")
+            text, self._held = whole, text[len(whole) :]
+        else:
+            text = text.removesuffix(b" ")
+        if text:
+            self._kept_begins = text.endswith(b"\n")
+        return text

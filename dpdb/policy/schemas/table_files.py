@@ -18,11 +18,13 @@ from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv.csv_header import Header, read_header
 from dpdb.policy.csv.csv_stream import CsvStream, encoding_of, open_csv
 from dpdb.policy.csv.packing import unpacked_name
-from dpdb.policy.schemas.columnar_files import (
+from dpdb.policy.schemas.database_files import (
     duckdb_columns,
     duckdb_tables,
     open_duckdb,
     parquet_columns,
+    sqlite_columns,
+    sqlite_tables,
 )
 from dpdb.policy.schemas.frame_columns import frame_columns
 from dpdb.policy.schemas.postgres_server import columns_on_server
@@ -32,7 +34,6 @@ from dpdb.policy.schemas.spark_cluster import (
     names_whole_units,
     require_spark,
 )
-from dpdb.policy.schemas.sqlite_files import sqlite_columns, sqlite_tables
 from dpdb.policy.schemas.stored_types import StoredColumn, column_positions, names_in_file
 from dpdb.policy.schemas.workbook import sheet_columns
 from dpdb.policy.storage import (

@@ -14,9 +14,14 @@ from fractions import Fraction
 from functools import cache, cached_property
 
 from dpdb.policy.budget import Budget, Composition
-from dpdb.privacy.accounting.composition import ComposedLoss, Theorem, concentrated, sequential
+from dpdb.privacy.accounting.composition import (
+    ComposedLoss,
+    Theorem,
+    concentrated,
+    concentrated_rho,
+    sequential,
+)
 from dpdb.privacy.accounting.loss import pure
-from dpdb.privacy.accounting.zcdp import concentrated_rho
 from dpdb.records import dataclass
 
 _DIGITS = 9

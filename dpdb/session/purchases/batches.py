@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers.estimates import Noisy
 from dpdb.answers.formats.footer import DIGITS
-from dpdb.answers.notes.release_reports import promised_error
 from dpdb.answers.record import Cell
+from dpdb.answers.release_reports import promised_error
 from dpdb.errors import BudgetExceeded, DpdbError, UnknownName, paid_for
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.batch import JointQuery, can_be_joined, joined, unlabelled

@@ -18,7 +18,7 @@ import numpy as np
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.record import Disclosure
 from dpdb.answers.tables.derived import subquery_answers
-from dpdb.answers.tables.group_rows import with_keys
+from dpdb.answers.tables.groups import with_keys
 from dpdb.errors import InternalError, paid_for
 from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
+from dpdb.answers.contribution_notes import bounding_notes, key_notes
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.intervals.confidence_intervals import few_rows_notes
-from dpdb.answers.notes import accuracy_notes, release_reports
-from dpdb.answers.notes.contribution_notes import bounding_notes, key_notes
 from dpdb.answers.record import Detail
 from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
 from dpdb.answers.tables.derived import noisy_table
-from dpdb.answers.tables.group_rows import with_all_keys
+from dpdb.answers.tables.groups import with_all_keys
 from dpdb.errors import BudgetExceeded, OutOfResources, paid_for
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.plan.logical.per_unit import PerUnit

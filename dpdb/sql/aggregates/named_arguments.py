@@ -22,9 +22,8 @@ from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported, did_you_m
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.relations.relations import Source
 from dpdb.records import dataclass
-from dpdb.sql.scalars.functions import UNREAD
 from dpdb.sql.syntax.literals import CLAMPED
-from dpdb.sql.syntax.trees import node_name, place
+from dpdb.sql.syntax.trees import UNREAD, node_name, place
 
 if TYPE_CHECKING:
     from dpdb.sql.scalars.expression_binder import ExpressionBinder

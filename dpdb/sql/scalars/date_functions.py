@@ -14,7 +14,7 @@ from dpdb.plan.expressions.functions import FUNCTIONS
 from dpdb.policy.catalog import Kind
 from dpdb.policy.timestamps import DAY, SECOND
 from dpdb.sql.scalars import types
-from dpdb.sql.scalars.functions import named
+from dpdb.sql.syntax.trees import named
 
 Bind = Callable[[exp.Expr], Expr]
 """Binds an argument that is an expression."""

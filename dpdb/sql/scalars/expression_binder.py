@@ -14,11 +14,10 @@ from dpdb.policy.catalog import Kind
 from dpdb.sql.scalars import calls, types
 from dpdb.sql.scalars.calls import call
 from dpdb.sql.scalars.date_functions import DATE_CALLS, at_time_zone, date_call, shifted
-from dpdb.sql.scalars.functions import named
 from dpdb.sql.scalars.predicates import PREDICATES, PredicateBinder
 from dpdb.sql.scalars.spellings import clock, respelled
 from dpdb.sql.syntax.literals import literal
-from dpdb.sql.syntax.trees import chain, check_depth, node_name, only, written_name
+from dpdb.sql.syntax.trees import chain, check_depth, named, node_name, only, written_name
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",

@@ -11,9 +11,8 @@ from dpdb.errors import Place, TypeMismatch, Unsupported
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.policy.catalog import Kind
 from dpdb.sql.scalars.date_functions import names_utc
-from dpdb.sql.scalars.functions import written
 from dpdb.sql.syntax.literals import written_number
-from dpdb.sql.syntax.trees import only, place
+from dpdb.sql.syntax.trees import only, place, written
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",

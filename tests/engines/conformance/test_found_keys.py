@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpdb.answers.tables.group_rows import with_keys
+from dpdb.answers.tables.groups import with_keys
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Engine
 from dpdb.plan.physical.plan import Plan

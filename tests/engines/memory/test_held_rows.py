@@ -13,7 +13,7 @@ import pytest
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.units.caps import Units
 from dpdb.engines.units.held_rows import HeldRows, has_budget, within_budget
-from dpdb.engines.units.owners import Owners
+from dpdb.engines.units.keys import Owners
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
 from tests.support.exactly import raw, write

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.engines.units.keys import rows_named
-from dpdb.engines.units.owners import UnitNumbers
+from dpdb.engines.units.keys import UnitNumbers, rows_named
 from dpdb.vectors.columns import Codes, Numbers
 
 NULL = None

@@ -16,7 +16,7 @@ import pytest
 from dpdb.engines.sources.cells.words import Words
 from dpdb.engines.units import row_hashes
 from dpdb.engines.units.caps import Units
-from dpdb.engines.units.owners import Owners, UnitNumbers
+from dpdb.engines.units.keys import Owners, UnitNumbers
 from dpdb.engines.units.row_hashes import HashKey
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers

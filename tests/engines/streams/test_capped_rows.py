@@ -14,7 +14,7 @@ from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams import StreamEngine
 from dpdb.engines.units import capped_rows
 from dpdb.engines.units.capped_rows import RowBits
-from dpdb.engines.units.unit_words import unit_words, word_hashes
+from dpdb.engines.units.row_hashes import unit_words, word_hashes
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.policy.catalog import Kind, Table
 from dpdb.vectors.columns import Codes

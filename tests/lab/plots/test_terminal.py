@@ -6,7 +6,7 @@ import pytest
 
 from dpdb.lab.plots.figures import ChartLine, Lines, TileRow, Tiles
 from dpdb.lab.plots.terminal import ROWS, figure_text
-from dpdb.lab.studies.accuracy_figures import laplace_densities
+from dpdb.lab.studies.accuracy import laplace_densities
 
 DOTS = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)]
 """Where a Braille character's dots 1 to 8 are, by the Unicode standard."""

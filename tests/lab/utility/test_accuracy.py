@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpdb.errors import InvalidOption
 from dpdb.lab.plots.figures import ChartLine
-from dpdb.lab.studies import accuracy_figures
+from dpdb.lab.studies import accuracy
 from dpdb.lab.studies.accuracy import (
     Differential,
     minimum_true_answer,
@@ -169,7 +169,7 @@ def at(series: ChartLine, x: float) -> float:
 
 
 def test_figure_1() -> None:
-    figure = accuracy_figures.noise_by_probability(ONE, accuracy_figures.EPSILONS)
+    figure = accuracy.noise_by_probability(ONE, accuracy.EPSILONS)
     first, second, third = figure.series
     assert (round(at(first, 0.5)), round(at(first, 0.3))) == (69, 120)
     # Five and ten times the ε, a fifth and a tenth of the noise.
@@ -179,9 +179,9 @@ def test_figure_1() -> None:
 
 def test_figure_2_and_its_variant() -> None:
     """The variant is figure 2 with re for ε, ε being 0.1 as re was (section 4)."""
-    probabilities = accuracy_figures.PROBABILITIES
-    figure = accuracy_figures.answer_by_epsilon(ONE, probabilities, TENTH)
-    variant = accuracy_figures.answer_by_relative_error(ONE, probabilities, TENTH)
+    probabilities = accuracy.PROBABILITIES
+    figure = accuracy.answer_by_epsilon(ONE, probabilities, TENTH)
+    variant = accuracy.answer_by_relative_error(ONE, probabilities, TENTH)
     assert at(figure.series[0], 0.01) == pytest.approx(1000 * math.log(10))
     assert at(figure.series[0], 0.1) == pytest.approx(100 * math.log(10))
     for one, other in zip(figure.series, variant.series, strict=True):
@@ -200,7 +200,7 @@ def moments(series: ChartLine) -> tuple[float, float, float]:
 
 def test_figure_7_1() -> None:
     """Each is highest at its mean, with 1/2s, and has variance 2s²."""
-    figure = accuracy_figures.laplace_densities()
+    figure = accuracy.laplace_densities()
     for series, (mean, s) in zip(figure.series, [(0, 0.1), (0, 0.5), (0, 1), (-5, 1)], strict=True):
         assert series.label == f"Laplace({mean}, {s})"
         assert max(series.points, key=lambda point: point[1])[0] == mean
@@ -213,7 +213,7 @@ def test_figure_7_2() -> None:
 
     With steps h = 0.05 the trapezoidal rule is off by h²/6 of the density's kink, below 0.001.
     """
-    laplace, normal = accuracy_figures.laplace_and_normal().series
+    laplace, normal = accuracy.laplace_and_normal().series
     for series in (laplace, normal):
         area, mean, variance = moments(series)
         assert area == pytest.approx(1, abs=2e-3)
@@ -226,7 +226,7 @@ def test_figure_7_2() -> None:
 
 def test_densities_of_the_noise() -> None:
     """Noise falls with ε: the scale is Δ/ε (Hu, eq. 7.6)."""
-    figure = accuracy_figures.noise_densities(Fraction(2), [TENTH, ONE])
+    figure = accuracy.noise_densities(Fraction(2), [TENTH, ONE])
     assert [series.label for series in figure.series] == [
         "ε = 0.1: Laplace(0, 20)",
         "ε = 1: Laplace(0, 2)",

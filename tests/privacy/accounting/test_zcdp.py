@@ -12,7 +12,11 @@ from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpdb.privacy.accounting.zcdp import concentrated_delta, concentrated_epsilon, concentrated_rho
+from dpdb.privacy.accounting.composition import (
+    concentrated_delta,
+    concentrated_epsilon,
+    concentrated_rho,
+)
 from dpdb.privacy.gaussian_calibration import profile
 from dpdb.privacy.search import crossing
 

@@ -15,10 +15,9 @@ import pytest
 
 from dpdb.errors import UsageError
 from dpdb.privacy.noise.acceptance import LARGEST_VARIANCE
-from dpdb.privacy.noise.opendp import OpenDPNoise, root_up, round_up
 from dpdb.privacy.noise.protocols import LARGEST_SCALE
 from dpdb.privacy.noise.refinement import GradualNoise
-from dpdb.privacy.noise.sources import source
+from dpdb.privacy.noise.sources import OpenDPNoise, root_up, round_up, source
 from dpdb.privacy.noise.system import SystemNoise
 from tests.support.noise_laws import ALPHA, AWKWARD, Draws, cdf, gaussian
 

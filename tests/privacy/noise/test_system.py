@@ -18,9 +18,8 @@ import pytest
 
 from dpdb.errors import InvalidOption
 from dpdb.privacy.noise.acceptance import LARGEST_VARIANCE, exp_digits, workable
-from dpdb.privacy.noise.opendp import OpenDPNoise
 from dpdb.privacy.noise.protocols import LARGEST_SCALE
-from dpdb.privacy.noise.sources import SOURCES, source
+from dpdb.privacy.noise.sources import SOURCES, OpenDPNoise, source
 from dpdb.privacy.noise.system import SystemNoise, as_word_fraction
 from tests.support.noise_laws import (
     ALPHA,

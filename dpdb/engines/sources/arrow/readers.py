@@ -32,7 +32,7 @@ from dpdb.engines.sources.protocol import Loaded, Partition, Source, Version, st
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.names import quoted
-from dpdb.policy.schemas.columnar_files import duckdb_columns, open_duckdb, open_parquet, rows_of
+from dpdb.policy.schemas.database_files import duckdb_columns, open_duckdb, open_parquet, rows_of
 from dpdb.policy.schemas.spark_cluster import rows_in_spark, spark_errors
 from dpdb.policy.schemas.stored_types import StoredType, names_in_file, stored_columns
 from dpdb.records import dataclass

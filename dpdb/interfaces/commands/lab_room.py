@@ -27,8 +27,11 @@ def main(words: list[str]) -> int:
         return _page(bits, whose, options)
     from rich.console import Console  # noqa: PLC0415 (numpy, rich)
 
-    from dpdb.lab.classroom.room import play, stages  # noqa: PLC0415
-    from dpdb.lab.classroom.room_pages import Projector  # noqa: PLC0415
+    from dpdb.lab.classroom.room import (  # noqa: PLC0415
+        Projector,
+        play,
+        stages,
+    )
 
     projector = Projector(Console(highlight=False), options.delay)
     projector.console.print(f"{printable(whose)}\n", markup=False)
@@ -132,7 +135,7 @@ def _seats(number: int) -> None:
 
 
 def _page(bits: tuple[int, ...], whose: str, options: argparse.Namespace) -> int:
-    from dpdb.lab.classroom.room_pages import page  # noqa: PLC0415 (jinja2, numpy)
+    from dpdb.lab.classroom.room import page  # noqa: PLC0415 (jinja2, numpy)
 
     write(options.html, page(bits, whose, options.seed), force=options.force)
     return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpdb.answers.notes.release_reports import aggregate_label
+from dpdb.answers.release_reports import aggregate_label
 from dpdb.answers.suggested_bounds import plain_value
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, children
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value

@@ -15,9 +15,9 @@ from dpdb.errors import StudentFileError, UsageError, printable
 from dpdb.interfaces.cli.arguments import epsilon_as_float, limit, seed, trials
 from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, show_progress
 from dpdb.lab.catalogue import find
+from dpdb.lab.classroom.attack_file import TIME_LIMIT, TO_ERRORS, StudentProcess
 from dpdb.lab.classroom.mechanisms import EXERCISES, Exercise, exercise
 from dpdb.lab.classroom.messages import Measure
-from dpdb.lab.classroom.process import TIME_LIMIT, TO_ERRORS, StudentProcess
 from dpdb.policy.output_files import save
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpdb.answers.notes.release_reports import release_labels, segment_sums
 from dpdb.answers.record import CellColumn
+from dpdb.answers.release_reports import release_labels, segment_sums
 from dpdb.answers.suggested_bounds import declared_range
 from dpdb.plan.expressions.expressions import (
     Cast,

@@ -1,1 +1,0 @@
-"""Notes beside an answer: its releases, its accuracy, and what bounding leaves out."""

@@ -1,1 +1,0 @@
-"""`dpdb lab`: attacks, a class's files, and the game of a room of secrets."""
