@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.interfaces.commands import lab_attacks as lab
-from dpdb.interfaces.commands import lab_room
-from dpdb.interfaces.commands.lab_attacks import main
+from dpdb.interfaces.commands import lab, lab_room
+from dpdb.interfaces.commands.lab import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.pages import html, terminal
 from dpdb.lab.pages.report import Report, report_of

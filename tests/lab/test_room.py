@@ -21,7 +21,7 @@ from rich.console import Console
 from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
 from dpdb.interfaces.commands import lab_room
-from dpdb.interfaces.commands.lab_attacks import main
+from dpdb.interfaces.commands.lab import main
 from dpdb.interfaces.commands.lab_room import FEWEST, MOST
 from dpdb.lab.attacks.many_answers import estimates
 from dpdb.lab.classroom import room as play

@@ -13,7 +13,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import StudentFileError
-from dpdb.interfaces.commands.lab_attacks import main
+from dpdb.interfaces.commands.lab import main
 from dpdb.interfaces.commands.lab_class_files import audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file

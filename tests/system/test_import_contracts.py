@@ -56,7 +56,7 @@ MUTANTS: list[Mutant] = [
     # The line goes to the end of the file; helpers, remote, provenance and histogram are new files.
     ("helpers.py", "", {ROOMS}),
     ("sql/selects/binder.py", "import dpdb.ledger.protocol", {ROOMS}),
-    ("vectors/like.py", "import dpdb.sql.text.dialect", {ROOMS}),
+    ("vectors/cast.py", "import dpdb.sql.text.dialect", {ROOMS}),
     ("engines/protocol.py", "import dpdb.answers.answer", {ROOMS}),
     ("engines/remote.py", "", {ENGINES}),
     ("engines/sources/opening.py", "import dpdb.engines.units.keys", {ENGINES, CIRCLES}),

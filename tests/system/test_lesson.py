@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.commands import lab_attacks as lab
-from dpdb.interfaces.commands import lab_room
+from dpdb.interfaces.commands import lab, lab_room
 from dpdb.lab.attacks import query_sets
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.player import attack_of, module_of

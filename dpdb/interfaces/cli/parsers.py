@@ -142,7 +142,7 @@ SUBCOMMANDS = {
     "budget": Subcommand("budget", "a budget that lasts: open, show, grant, verify"),
     "risk": Subcommand("risk", "which epsilon is safe enough"),
     "utility": Subcommand("utility", "how far noise lets answers be relied on"),
-    "lab": Subcommand("lab_attacks", "attacks on statistical databases"),
+    "lab": Subcommand("lab", "attacks on statistical databases"),
     "help": Subcommand("help", "the manual"),
     "completion": Subcommand("completion", "completion for bash, zsh or fish"),
     "man": Subcommand("man", "the man page"),

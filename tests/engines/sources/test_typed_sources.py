@@ -15,7 +15,7 @@ from dpdb.engines.sources.arrow import typed_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.schemas import columnar_files as duckdb_file
+from dpdb.policy.schemas import database_files as duckdb_file
 from dpdb.policy.schemas.database_files import open_duckdb
 from tests.support.csv_files import Remembering, integer, plain
 from tests.support.typed_files import KINDS, write_typed
