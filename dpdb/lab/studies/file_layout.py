@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dpdb.errors import DataFileError
 from dpdb.policy.csv.csv_format import (
+    BLANK,
     COMMA,
     FALLBACK,
     SEPARATORS,
@@ -29,7 +30,6 @@ from dpdb.policy.csv.csv_header import (
     separator_of,
 )
 from dpdb.policy.csv.csv_stream import encoding_of, open_csv
-from dpdb.policy.csv.lines import BLANK
 
 _FIRST_BYTES = 1 << 20
 _LINES = 200
