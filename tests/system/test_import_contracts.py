@@ -56,7 +56,7 @@ MUTANTS: list[Mutant] = [
     # The line goes to the end of the file; helpers, remote, provenance and histogram are new files.
     ("helpers.py", "", {ROOMS}),
     ("sql/selects/binder.py", "import dpdb.ledger.protocol", {ROOMS}),
-    ("vectors/cast.py", "import dpdb.sql.text.dialect", {ROOMS}),
+    ("vectors/grammar.py", "import dpdb.sql.text.dialect", {ROOMS}),
     ("engines/protocol.py", "import dpdb.answers.answer", {ROOMS}),
     ("engines/remote.py", "", {ENGINES}),
     ("engines/sources/opening.py", "import dpdb.engines.units.keys", {ENGINES, CIRCLES}),
@@ -92,7 +92,7 @@ MUTANTS: list[Mutant] = [
     ("sql/text/splitting.py", "import dpdb.sql.aggregates.lists", {SQL}),
     ("policy/csv/csv_format.py", "import dpdb.policy.storage", {POLICY}),
     ("session/tick.py", "import dpdb.session.free_statements", {WITHIN_SESSION}),
-    ("answers/tables/groups.py", "import dpdb.answers.release_reports", {ANSWERS}),
+    ("answers/tables/groups.py", "import dpdb.answers.accuracy_notes", {ANSWERS}),
     ("ledger/custodian.py", "import dpdb.ledger.accounts", {LEDGER}),
     ("interfaces/cli/main.py", "def late(): import numpy", {DOORS}),
     ("interfaces/console/chart.py", "import pandas", {DOORS}),
