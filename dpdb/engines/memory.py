@@ -55,7 +55,7 @@ class MemoryEngine(OpenEngine):
         Sums over the batches add up. Otherwise the rows that count are put together first.
         """
         runner = self._batches(plan, slots)
-        if not has_sums_alone(plan):
+        if runner.partitions != [None] and not has_sums_alone(plan):
             batch = together([rows for each in runner.partitions for rows in runner.read(each)])
             runner = Threads([None], lambda _: iter([batch]))
         return run(PlanStatistics.of_sums(plan), runner)
@@ -98,7 +98,10 @@ class MemoryEngine(OpenEngine):
 
         What is declared of its values is checked first.
         """
-        source, before = self.sources.of(table), self._tables.get(table.name)
+        before = self._tables.get(table.name)
+        if before is not None and names <= before.columns.keys():
+            return before
+        source = self.sources.of(table)
         if before is None:
             loaded = source.load(names | declared_of(table), self.progress, self.witness)
             check_declarations(table, loaded.columns)

@@ -30,6 +30,7 @@ _LONGEST_KEPT = 1_000
 """The most characters of a canonical text that is cached."""
 _WRITTEN_AS = {"segments": "atoms"}
 """Fields with another name in ledgers, which keeps what was released under it."""
+_CONSTANTS = {None: "null", True: "true", False: "false"}
 _quoted = json.encoder.encode_basestring_ascii
 
 
@@ -58,8 +59,10 @@ def _told(thing: object) -> str:
     match thing:
         case Enum():
             return f'{{"{kind.__name__}":{_told(thing.value)}}}'
-        case None | bool() | int():
-            return json.dumps(thing)
+        case None | bool():
+            return _CONSTANTS[thing]
+        case int():
+            return int.__repr__(thing)
         case float():
             return f'{{"float":"{thing.hex()}"}}'
         case Fraction():

@@ -36,7 +36,7 @@ from dpdb.plan import cost_table
 from dpdb.plan.cost_table import Costs
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.query import Query
+from dpdb.plan.logical.query import WORK, Query
 from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, made_of
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.policy.catalog import Table
@@ -118,11 +118,17 @@ def work_of(query: Query, *, unless_settled: bool = False) -> UnitWork:
 
     With `unless_settled`, queries that the policy alone answers are left out.
     """
+    known: UnitWork | None = None if unless_settled else vars(query).get(WORK)
+    if known is not None:
+        return known
     below = (work_of(each, unless_settled=unless_settled).nodes for each in query.subqueries)
     nodes = [node for several in below for node in several]
     if type(query) is Query and not (query.public or (unless_settled and query.settled)):
         nodes += _Nodes(query.table).of_query(query)
-    return UnitWork(tuple(nodes), _reading(query).table.unit_in_words)
+    work = UnitWork(tuple(nodes), _reading(query).table.unit_in_words)
+    if not unless_settled:
+        vars(query)[WORK] = work
+    return work
 
 
 def check_rows(source: Source, where: Place | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -214,7 +215,7 @@ class Table:
         """The columns that tell rows apart: those of the key, or all where none is declared."""
         return tuple(c for c in self.columns if not self.key or c.name in self.key)
 
-    @property
+    @cached_property
     def storage(self) -> Storage:
         """The kind of file or server that has the rows."""
         if self.made_up is not None:

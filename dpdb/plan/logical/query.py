@@ -22,7 +22,7 @@ from dpdb.plan.expressions.single_values import single_value, stored_columns
 from dpdb.plan.relations.contradictions import Contradiction, contradiction
 from dpdb.plan.relations.privacy_ids import columns_of_unit
 from dpdb.plan.relations.relations import Source
-from dpdb.policy.catalog import Column, Kind, Value
+from dpdb.policy.catalog import Column, Kind, Value, changed
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
 
@@ -169,6 +169,10 @@ class Options:
 
 
 NO_OPTIONS = Options()
+WORK = "_work"
+"""The attribute in which `unit_work` caches the work on a query."""
+_WORKED_OUT = ("contradictions", "groups_per_unit", WORK)
+"""The cached attributes of a query that its options have no part in."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,12 @@ class Query:
     options: Options = NO_OPTIONS
     least_units: int = 1
     """The fewest units that a key found in the data must have to be shown."""
+
+    def with_options(self, options: Options) -> Query:
+        """The query with other options, and with what was worked out of its other fields."""
+        query, known = changed(self, options=options), vars(self)
+        vars(query).update((name, known[name]) for name in _WORKED_OUT if name in known)
+        return query
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction | None, ...]:

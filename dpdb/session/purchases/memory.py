@@ -320,8 +320,9 @@ class Memory:
             return ()
 
         def over(where: Expr | None) -> Iterator[KeptGroup]:
-            scope = _scope_over(query.table, where)
             self._look_up(query.table, where)
+            same = where is query.where
+            scope = _scope(query) if same else _scope_over(query.table, where)
             for keys, groups in reversed(self._groups.get(scope, {}).items()):
                 latest = islice(reversed(groups), MOST_GROUPS)
                 yield from (KeptGroup(where, keys, group) for group in latest)
@@ -346,7 +347,11 @@ def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
 
 
 def _scope(of: Query | Plan) -> Scope:
-    return _scope_over(of.table, of.where)
+    """The scope, which is cached with the record."""
+    held = vars(of)
+    if "_scope" not in held:
+        held["_scope"] = _scope_over(of.table, of.where)
+    return str(held["_scope"])
 
 
 def _scope_over(table: Source, where: Expr | None) -> Scope:

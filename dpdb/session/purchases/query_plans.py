@@ -89,10 +89,11 @@ def _within(possible: Sequence[Plans], most: Fraction, balance: Balance) -> Sequ
     Before the first charge by ρ, all that was spent by the sum counts as well, and then an ε by ρ
     may be more than the share says; so may one by the sum, where ρ has paid.
     """
-    prices = {plans: balance.raised_by(plans[-1].composed_loss) for plans in possible}
-    within = [plans for plans, price in prices.items() if price <= most * _ROUNDED]
+    prices = [balance.raised_by(plans[-1].composed_loss) for plans in possible]
+    limit = most * _ROUNDED
+    within = [plans for plans, price in zip(possible, prices, strict=True) if price <= limit]
     if not within:
-        least = min(prices.values())
+        least = min(prices)
         raise InvalidOption(
             f"this would spend ε {decimal(least, 6)}, as zero-concentrated DP pays from here on, "
             f"and epsilon = {decimal(most)} is the most it may",

@@ -22,7 +22,7 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.logical.derived import Derived, Released, as_derived, released
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.relations import NO_FACTS, Facts
-from dpdb.policy.catalog import Policy, changed
+from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
 from dpdb.sql.aggregates import windows
 from dpdb.sql.aggregates.aggregates import is_aggregated
@@ -98,7 +98,7 @@ class Binder(SelectBinder):
         query = as_query(bound, self.facts)
         if not isinstance(bound, Query):
             self.effort.spend_subqueries(query.selects - 1, tree, self.text)
-        return changed(query, options=options)
+        return query.with_options(options)
 
     def bound(self, tree: exp.Expr, *, row_by_row: bool = False) -> Query | Derived | View:
         if isinstance(tree, exp.SetOperation):
@@ -257,19 +257,21 @@ def _with_groups(tree: exp.Select, written: list[str], text: str) -> list[str]:
     return names
 
 
+_COUNT = exp.Count(this=exp.Star())
+
+
 def _top(node: exp.Expr, text: str) -> _Top | None:
-    count = exp.Count(this=exp.Star())
     match node:
         case exp.Anonymous(expressions=[value, number]) if (
             str(node.this).upper() == "APPROX_TOP_COUNT"
         ):
-            return _Top(value, count, "count", number)
+            return _Top(value, _COUNT, "count", number)
         case exp.Anonymous(expressions=[value]) if str(node.this).upper() == "HISTOGRAM":
-            return _Top(value, count, "count", None)
+            return _Top(value, _COUNT, "count", None)
         case exp.ApproxTopK():
             only(node, text, "this", "expression")
             number = node.expression or exp.Literal.number(1)
-            return _Top(node.this, count, "count", number)
+            return _Top(node.this, _COUNT, "count", number)
         case exp.ApproxTopSum():
             only(node, text, "this", "expression", "count")
             if node.expression is not None and node.args.get("count") is not None:

@@ -91,12 +91,12 @@ def statement(
     tokens = read_tokens(text)
     placeholders = Placeholders(text, tokens, values)
     words = _Words(text, placeholders.parsed, placeholders, today, temporary)
-    skip = int(words.leading[:1] == ["EXPLAIN"])
-    note = ""
-    if words.leading[:2] == ["EXPLAIN", "SUMMARIZE"]:
+    leading, note = words.leading, ""
+    skip = int(leading[:1] == ["EXPLAIN"])
+    if leading[:2] == ["EXPLAIN", "SUMMARIZE"]:
         note = f"SUMMARIZE asks {summary(words.tokens[1:], text, policy)}"
     words.tokens[skip:] = written_out(words.tokens[skip:], text, policy)
-    if words.leading[:3] == ["CREATE", "OR", "REPLACE"]:
+    if leading[:3] == ["CREATE", "OR", "REPLACE"]:
         del words.tokens[1:3]
     match words.leading:
         case ["EXPLAIN", *_]:
@@ -232,8 +232,9 @@ def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, Te
         token, first = tokens[at], at + 4
         kept.append(token)
         at += 1
-        following = [each.text.upper() for each in tokens[at:first]]
-        if token.token_type is not TokenType.SELECT or following not in _CLAUSES:
+        if token.token_type is not TokenType.SELECT:
+            continue
+        if [each.text.upper() for each in tokens[at:first]] not in _CLAUSES:
             continue
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
         at = first + len(inside) + 1

@@ -41,13 +41,9 @@ def with_whole_divisions(tokens: Sequence[Token]) -> list[Token]:
 
 def written_out(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without `SAFE.`, and with the bounds behind an aggregate's argument as CLAMP."""
-    kept: list[Token] = []
-    at = 0
-    while at < len(tokens):
-        if _is_safe(tokens, at):
-            at += 2
-        kept.append(tokens[at])
-        at += 1
+    safe = {at for at, token in enumerate(tokens) if token.text.upper() == "SAFE"}
+    safe = {at for at in safe if _is_before_call(tokens[at : at + 4])}
+    kept = [t for at, t in enumerate(tokens) if at not in safe and at - 1 not in safe]
     inserted: dict[int, list[Token]] = {}
     for at, name in enumerate(kept[:-1]):
         if kept[at + 1].token_type is TokenType.L_PAREN and name.text.upper() in _OF_ONE:
@@ -56,15 +52,15 @@ def written_out(tokens: Sequence[Token]) -> list[Token]:
                 clamp = like(name, TokenType.VAR, "CLAMP"), like(name, TokenType.L_PAREN, "(")
                 inserted[at + 2] = [*clamp]
                 inserted.setdefault(end, []).append(like(name, TokenType.R_PAREN, ")"))
+    if not inserted:
+        return kept
     return [each for at, token in enumerate(kept) for each in (*inserted.get(at, ()), token)]
 
 
-def _is_safe(tokens: Sequence[Token], at: int) -> bool:
-    """Whether BigQuery's `SAFE.` stands here before the name of a function."""
-    word, *others = tokens[at : at + 4]
-    kinds = [other.token_type for other in others]
-    called = kinds[:1] == [TokenType.DOT] and kinds[2:] == [TokenType.L_PAREN]
-    return called and word.token_type is TokenType.VAR and word.text.upper() == "SAFE"
+def _is_before_call(tokens: Sequence[Token]) -> bool:
+    """Whether the first is BigQuery's `SAFE` before `.`, the name of a function and `(`."""
+    kinds = [token.token_type for token in tokens]
+    return kinds[:2] == [TokenType.VAR, TokenType.DOT] and kinds[3:] == [TokenType.L_PAREN]
 
 
 def _arguments(tokens: Sequence[Token], first: int) -> tuple[int, int]:
@@ -142,7 +138,8 @@ _DIALECT = Dpdb()
 
 def tokenize(text: str) -> list[Token]:
     """The tokens of a text; an optimiser's hint is a comment, and `//` one sign."""
-    return with_whole_divisions(_DIALECT.tokenize(without_hints(text)))
+    tokens = _DIALECT.tokenize(without_hints(text))
+    return with_whole_divisions(tokens) if "//" in text else tokens
 
 
 def select_tree(tokens: list[Token], text: str) -> exp.Select | exp.SetOperation:

@@ -30,6 +30,8 @@ from dpdb.sql.text.tokens import MAX_TOKENS, check_characters, read_tokens, writ
 
 _MARK = "?"
 """The first character of the names by which the parser knows placeholders; nobody can type them."""
+_BEGINNINGS = (TokenType.PLACEHOLDER, TokenType.COLON, TokenType.L_BRACE)
+"""The first tokens of placeholders."""
 _VALUE_ENDS = {
     TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
     TokenType.R_BRACKET,
@@ -50,13 +52,15 @@ def _placeholders(tokens: list[Token]) -> Iterator[_Placeholder]:
     asked, before = 0, None
     for index, token in enumerate(tokens):
         before, previous = token.token_type, before
+        if before not in _BEGINNINGS:
+            continue
         following = tokens[index + 1 : index + 3]
-        if token.token_type is TokenType.PLACEHOLDER:
+        if before is TokenType.PLACEHOLDER:
             asked += 1
             yield _Placeholder(str(asked), index, 1)
         elif not following or not NAME.fullmatch(following[0].text):
             continue
-        elif token.token_type is TokenType.COLON and token.end + 1 == following[0].start:
+        elif before is TokenType.COLON and token.end + 1 == following[0].start:
             if previous not in _VALUE_ENDS:
                 yield _Placeholder(following[0].text, index, 2)
         elif before is TokenType.L_BRACE != previous and _closes(following[1:]):
@@ -154,6 +158,8 @@ class Placeholders:
 
     def labelled(self, tokens: list[Token]) -> list[Token]:
         """Tokens of the parser with the values in their places, for labels to be made of."""
+        if not self._marks:
+            return tokens
         result: list[Token] = []
         for token in tokens:
             if token.token_type is TokenType.VAR and token.text.startswith(_MARK):
