@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpdb.errors import DataFileError, UsageError
@@ -21,8 +22,9 @@ SOURCES = "a path, a list of paths, a DataFrame, a policy, or a dict of tables b
 class _Rows:
     """The object that holds the columns, so that they are forgotten with it."""
 
-    def __init__(self, data: Any) -> None:  # noqa: ANN401
+    def __init__(self, data: Any, others: Mapping[str, Sequence[object]]) -> None:  # noqa: ANN401
         self.data = data
+        self.others = others
 
 
 class HeldFrame:
@@ -35,23 +37,23 @@ class HeldFrame:
     def __init__(
         self,
         data: Any,  # noqa: ANN401
-        others: tuple[str, ...] = (),
+        others: Mapping[str, Sequence[object]] | None = None,
         *,
         declared: bool = False,
     ) -> None:
         """`data` is a `pandas.DataFrame` or a `pyarrow.Table`.
 
-        `others` are the names of columns that Arrow does not hold. Unless the columns are
+        `others` are columns that Arrow does not hold, as objects of Python. Unless the columns are
         `declared` by a policy, their types are those of the frame.
         """
-        rows = data if isinstance(data, _Rows) else _Rows(data)
+        rows = data if isinstance(data, _Rows) else _Rows(data, others or {})
         self._rows: _Rows | None = rows
         self._place = weakref.ref(rows)
-        self.others, self.declared = others, declared
+        self.declared = declared
 
     def as_declared(self) -> HeldFrame:
         """The frame of a table whose columns a policy declares."""
-        return HeldFrame(self._rows or self._place(), self.others, declared=True)
+        return HeldFrame(self._rows or self._place(), declared=True)
 
     def given_away(self) -> object:
         """The rows, for a policy that holds them from now on."""
@@ -61,10 +63,19 @@ class HeldFrame:
     @property
     def data(self) -> Any:  # noqa: ANN401
         """The columns, as pandas or Arrow has them."""
+        return self._held.data
+
+    @property
+    def others(self) -> Mapping[str, Sequence[object]]:
+        """The columns that come after these, as objects of Python."""
+        return self._held.others
+
+    @property
+    def _held(self) -> _Rows:
         rows = self._place()
         if rows is None:
             raise DataFileError("the frame of this table is forgotten, as its policy is")
-        return rows.data
+        return rows
 
     @property
     def is_pandas(self) -> bool:
@@ -84,11 +95,11 @@ def held_frame(source: object) -> HeldFrame | None:
         return HeldFrame(source)
     if not hasattr(type(source), _STREAM) or type(source).__name__ in _ADVICE:
         return None
-    streamed, others = source, ()
+    streamed, others = source, dict[str, Sequence[object]]()
     if _is_a(source, "polars", "DataFrame"):
         frame: Any = source
         kept = [name for name, dtype in frame.schema.items() if _is_in_arrow(dtype)]
-        others = tuple(name for name in frame.columns if name not in kept)
+        others = {name: frame[name].to_list() for name in frame.columns if name not in kept}
         streamed = frame.select(kept)
     return HeldFrame(_read(streamed), others)
 

@@ -78,7 +78,8 @@ class FrameSource(Source):
 
     @property
     def _rows(self) -> int:
-        return len(self.frame.data)
+        first = next(iter(self.frame.others.values()), self.frame.data)
+        return len(first)
 
     def _slices(self) -> Iterator[slice]:
         for start in range(0, self._rows, BATCH):
@@ -94,13 +95,16 @@ class FrameSource(Source):
     def _held(self, names: Collection[str]) -> dict[str, Values]:
         """The values of declared columns, in the order of the policy."""
         stored, data = frame_columns(self.table), self.frame.data
+        others = [*self.frame.others.values()]
         in_frame = names_in_file(self.table, stored)
         places = {column.name: place for place, column in enumerate(stored)}
         held = dict[str, Values]()
         for column in self.table.columns:
             if column.name in names:
                 at = places[in_frame[column.name]]
-                if self.frame.is_pandas:
+                if at >= len(stored) - len(others):
+                    held[column.name] = Objects(others[at - len(stored)])
+                elif self.frame.is_pandas:
                     held[column.name] = _of_pandas(data.iloc[:, at].array)
                 else:
                     held[column.name] = _of_arrow(data.column(at))
@@ -139,4 +143,11 @@ def _of_pandas(column: Any) -> Values:  # noqa: ANN401
     if plain.dtype.kind == "O":
         return Objects(plain)
     plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
-    return Moments.of(plain) if plain.dtype.kind == "M" else PlainValues(plain)
+    match plain.dtype.kind:
+        case "M":
+            return Moments.of(plain)
+        case "c":  # one complex number makes such of all
+            return PlainValues(np.where(plain.imag == 0, plain.real, np.nan))
+        case "b" | "i" | "u" | "f":
+            return PlainValues(plain)
+    return Objects([None] * len(plain))

@@ -295,6 +295,11 @@ def _timestamp_cell(value: Any) -> bytes:  # noqa: ANN401
     return moment_cell(moment) if value.tzinfo is None else _zoned_cell(moment)
 
 
+def _complex_cell(value: complex) -> bytes:
+    """The cell of a complex number: that of its real part where it is real."""
+    return b"" if value.imag else float_cell(value.real)
+
+
 def _numpy_cell(value: Any) -> bytes:  # noqa: ANN401
     match value.dtype.kind:
         case "b":
@@ -303,6 +308,8 @@ def _numpy_cell(value: Any) -> bytes:  # noqa: ANN401
             return int_cell(int(value))
         case "f":
             return float_cell(float(value))
+        case "c":
+            return _complex_cell(complex(value))
         case "M":
             try:
                 return Moments.of(np.array([value])).written()[0]
@@ -317,6 +324,7 @@ _CELLS: dict[type, Callable[[Any], bytes]] = {
     bool: bool_cell,
     int: int_cell,
     float: float_cell,
+    complex: _complex_cell,
     Decimal: _decimal_cell,
     datetime.datetime: _datetime_cell,
     datetime.date: lambda value: value.isoformat().encode(),

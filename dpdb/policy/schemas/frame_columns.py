@@ -1,8 +1,8 @@
 """The columns of a data frame: their names, and the types of their values.
 
-The types that pandas infers tell rows: one cell `NA` makes numbers of integers, and one `x` texts.
-So each of them is read as every type that a policy can declare. Without a policy a frame's types
-are public by its owner's word.
+The types that pandas infers tell rows: one cell `NA` makes numbers of integers, one `x` texts, and
+`2j` complex numbers. So each of them is read as every type that a policy can declare, with NULL for
+what is no value. Without a policy a frame's types are public by its owner's word.
 """
 
 from __future__ import annotations
@@ -25,13 +25,6 @@ _BY_KIND = {
     "M": StoredType.TIMESTAMP,
 }
 """The stored types of columns by numpy's letter for their kind."""
-_ADVICE = {
-    "timedelta64": "{}.dt.total_seconds() makes numbers of it",
-    "period": "{}.dt.to_timestamp() makes timestamps of it",
-    "interval": "{}.astype(str) makes texts of it",
-    "Sparse": "{}.sparse.to_dense() makes plain values of it",
-}
-"""Conversions, by how the name of a dtype begins."""
 
 
 def frame_columns(table: Table) -> tuple[StoredColumn, ...]:
@@ -42,14 +35,15 @@ def frame_columns(table: Table) -> tuple[StoredColumn, ...]:
 
 def _columns(frame: HeldFrame) -> Iterator[StoredColumn]:
     data = frame.data
-    names, _ = distinct_names([*map(_name, data.columns if frame.is_pandas else data.column_names)])
+    given = [*(data.columns if frame.is_pandas else data.column_names), *frame.others]
+    names, _ = distinct_names([*map(_name, given)])
     if not names:
         raise UsageError("the frame has no columns", hint="an index is none: .reset_index()")
     dtypes = data.dtypes if frame.is_pandas else data.schema.types
-    for name, dtype in zip(names, dtypes, strict=True):
+    for name, dtype in zip(names, dtypes, strict=False):
         yield _of_pandas(name, dtype) if frame.is_pandas else _of_arrow(name, dtype)
-    for name in frame.others:
-        yield StoredColumn(name, StoredType.OTHER)
+    for name in names[len(dtypes) :]:
+        yield StoredColumn(name, StoredType.TEXT, free=True, guessed=True)
 
 
 def _name(given: object) -> str:
@@ -76,17 +70,14 @@ def _of_pandas(name: str, dtype: Any) -> StoredColumn:  # noqa: ANN401
         return StoredColumn(name, StoredType.TIMESTAMP, free=True)
     if str(dtype) == "object":
         return StoredColumn(name, StoredType.TEXT, free=True, guessed=True)
+    if isinstance(dtype, pandas.SparseDtype):
+        return _of_pandas(name, dtype.subtype)
     plain = hasattr(dtype, "newbyteorder") or hasattr(dtype, "numpy_dtype")
     stored = _BY_KIND.get(dtype.kind, StoredType.OTHER) if plain else StoredType.OTHER
-    if stored is not StoredType.OTHER:
-        return StoredColumn(name, stored, free=True)
-    advice = next((text for start, text in _ADVICE.items() if str(dtype).startswith(start)), None)
-    return StoredColumn(name, stored, advice=advice and advice.format(f"df[{name!r}]"))
+    return StoredColumn(name, stored, free=True)
 
 
 def _of_arrow(name: str, dtype: Any) -> StoredColumn:  # noqa: ANN401
     if str(dtype) == "null":
         return StoredColumn(name, StoredType.TEXT, free=True, guessed=True)
-    stored = stored_type(dtype)
-    zoned = stored is StoredType.TIMESTAMP and dtype.tz is not None
-    return StoredColumn(name, stored, free=stored is not StoredType.OTHER and not zoned)
+    return StoredColumn(name, stored_type(dtype), free=True)

@@ -73,8 +73,6 @@ class StoredColumn:
     """Whether it is read as every declared type: each value as the cell that would write it."""
     guessed: bool = False
     """Whether the values can be of any type where no policy declares one."""
-    advice: str | None = None
-    """The conversion that makes a column of it that can be read."""
 
     @property
     def kind(self) -> Kind | None:
@@ -141,9 +139,7 @@ def is_read_as(stored: StoredColumn, kind: Kind) -> bool:
 
 
 def _unreadable(table: Table, column: Column, in_file: StoredColumn) -> DataFileError:
-    hint = in_file.advice
-    if in_file.kind is not None:
-        hint = f'declare it as type = "{in_file.kind}"'
+    hint = None if in_file.kind is None else f'declare it as type = "{in_file.kind}"'
     return DataFileError(
         f"{table.place}: {column.name} holds {in_file.type.value}, "
         f"which are not read as type {column.kind}",

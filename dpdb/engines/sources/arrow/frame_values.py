@@ -11,6 +11,7 @@ from pyarrow import compute, types
 
 from dpdb.engines.sources.arrow.typed_source import add_values
 from dpdb.engines.sources.arrow.values import (
+    TEXTS,
     bools,
     bytes_of,
     cells,
@@ -22,7 +23,12 @@ from dpdb.engines.sources.arrow.values import (
 from dpdb.engines.sources.cells.builders import Builder
 from dpdb.engines.sources.frame_values import Moments, PlainValues, Values
 from dpdb.policy.catalog import Column
-from dpdb.policy.schemas.stored_types import StoredColumn, is_read_as, stored_type
+from dpdb.policy.schemas.stored_types import (
+    StoredColumn,
+    StoredType,
+    is_read_as,
+    stored_type,
+)
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Bools
 
@@ -94,4 +100,8 @@ def _of(chunk: pyarrow.Array) -> Values:
         moments = values_of(chunk.cast(pyarrow.int64())).view(f"M8[{kind.unit}]").copy()
         moments[null_of(chunk)] = "NaT"
         return Moments.of(moments)
-    return _Chunk(texts_of(chunk) if types.is_null(kind) else chunk)
+    if types.is_decimal(kind) or stored_type(kind) is not StoredType.OTHER:
+        return _Chunk(chunk)
+    if types.is_binary(kind) or types.is_large_binary(kind):  # pyarrow makes bytes of texts, too
+        return _Chunk(chunk.cast(pyarrow.large_binary()).view(TEXTS))
+    return _Chunk(pyarrow.nulls(len(chunk), TEXTS))
