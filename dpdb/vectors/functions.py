@@ -1,4 +1,10 @@
-"""The scalar functions, over vectors."""
+"""The scalar functions, over vectors.
+
+What numpy finds for a real function of a double can depend on the doubles beside it, as it works on
+several at once and takes other ways for hard ones. So each double is handed to the C library by
+itself; only square roots, which are correctly rounded, are numpy's. The functions of dates and
+timestamps work on whole numbers, for all rows alike.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""LIKE, and conditions tested on the bytes of texts as a source has them, without a dictionary."""
+"""LIKE, and conditions tested on the bytes of texts as a source has them, without a dictionary.
+
+LIKE takes time at most the length of the text times that of the pattern. Without `_` it is the
+length of the text alone, as literal text is searched for as such. What a statement may spend on
+patterns counts on that: a row must not be slow for what it says.
+"""
 
 from __future__ import annotations
 

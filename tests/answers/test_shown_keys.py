@@ -12,7 +12,7 @@ from scipy.stats import binom
 from dpdb.answers.intervals.confidence_intervals import of_shown_keys
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.privacy.noise.thresholding import select_keys
+from dpdb.privacy.noise.thresholds import select_keys
 
 THRESHOLDS = [
     Threshold(Fraction(1), Fraction(1, 10**6)),

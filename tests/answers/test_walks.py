@@ -20,7 +20,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.privacy.noise.walk import stops
+from dpdb.privacy.noise.thresholds import stops
 from dpdb.session.session import Session
 from dpdb.sql.selects.binder import bind
 from dpdb.sql.text.tokens import read_tokens

@@ -23,7 +23,7 @@ from dpdb.engines.protocol import Exact
 from dpdb.engines.statistics import accumulators, statistics
 from dpdb.interfaces.cli import main as cli
 from dpdb.plan.ranges.statistics import Total
-from dpdb.privacy.noise import exponential, smooth, thresholding
+from dpdb.privacy.noise import exponential, smooth, thresholds
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.vectors.vector import Vector
 from tests.sql.test_corpora import ACCEPTED
@@ -126,7 +126,7 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exponential, "select_value", middle)
     monkeypatch.setattr(exponential, "select_index", lambda counts, *rest: 0)
     monkeypatch.setattr(smooth, "release", middle)
-    monkeypatch.setattr(thresholding, "select_keys", _first_key)
+    monkeypatch.setattr(thresholds, "select_keys", _first_key)
 
 
 def _first_key(counts: Counts, *_: object) -> tuple[npt.NDArray[np.intp], Counts]:

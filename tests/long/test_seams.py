@@ -38,7 +38,7 @@ def fault(oracle: str, what: str, place: str, right: str, wrong: str) -> Mutant:
 FAULTS = (
     fault(ORACLES[0], "HAVING keeps all groups", "answers.tables.rows:_having",
           "if plan.having is None:", "if True:"),
-    fault(ORACLES[0], "rows that are alike have different ranks", "vectors.relational.windows:OrderedRows.ranked",
+    fault(ORACLES[0], "rows that are alike have different ranks", "vectors.windows:OrderedRows.ranked",
           "rank = number - number[self._first] + 1", "rank = before + 1"),
     fault(ORACLES[0], "UNION ALL takes the columns of the first", "engines.relations.row_unions:columns_of_all",
           "(part.columns[at] for part", "(table.parts[0].columns[at] for part"),

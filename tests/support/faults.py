@@ -138,7 +138,7 @@ NOISE = (
     Mutant(
         "the greatest value without noise on how many rows are beyond",
         "isolating an extreme",
-        [Change("privacy.noise.walk:_stops", "looks = geometric(",
+        [Change("privacy.noise.thresholds:_stops", "looks = geometric(",
                 "looks = 0 * geometric(")],
         "privacy/noise/test_walk.py::test_stops_fit_the_law",
     ),
@@ -164,7 +164,7 @@ ROWS = (
     Mutant(
         "the orders of a customer are taken for as many customers",
         "one person, many rows",
-        [Change("engines.units.owners:TableOwners.of", "table.chain is None", "True")],
+        [Change("engines.units.keys:TableOwners.of", "table.chain is None", "True")],
         "engines/conformance/test_chains.py::test_a_row_is_its_order_s_customer_s",
     ),
     Mutant(
@@ -266,7 +266,7 @@ ROWS = (
     Mutant(
         "a person's rows are clamped one by one where their sum should be",
         "one person, many rows",
-        [Change("engines.statistics.single_values:CellRows._of_units", "self.owners[passed]",
+        [Change("engines.statistics.groups:CellRows._of_units", "self.owners[passed]",
                 "passed")],
         "engines/conformance/test_statements.py::"
         "test_what_each_unit_comes_to_in_a_group_is_clamped",

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpdb.plan.physical.plan import Plan
 from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.noise import exponential, halves, smooth, walk
+from dpdb.privacy.noise import exponential, halves, smooth, thresholds
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import executor
 from dpdb.vectors.vector import plain_values
@@ -125,7 +125,7 @@ class Witness:
             mock.patch.object(halves, "select_cut", self._cut(halves.select_cut)),
             mock.patch.object(exponential, "select_index", self._index(exponential.select_index)),
             mock.patch.object(exponential, "select_width", self._width(exponential.select_width)),
-            mock.patch.object(walk, "stops", self._stops(walk.stops)),
+            mock.patch.object(thresholds, "stops", self._stops(thresholds.stops)),
             mock.patch.object(smooth, "release", self._smooth(smooth.release)),
         ):
             yield
@@ -178,7 +178,7 @@ class Witness:
             keys = list(zip(*columns, strict=True))
 
             def draw() -> Any:
-                shown, units = executor.thresholding.select_keys(
+                shown, units = executor.thresholds.select_keys(
                     counts.units, mechanism, executed.noise
                 )
                 return tuple(keys[place] for place in shown), units

@@ -78,7 +78,7 @@ CURVES = [
 def test_figure(curve: Curve, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Lines] = []
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("dpdb.lab.plots.files.save", lambda figure, *_, **__: drawn.append(figure))
+    monkeypatch.setattr("dpdb.lab.plots.chart.save", lambda figure, *_, **__: drawn.append(figure))
     assert main([*shlex.split(curve.command), "--plot", "figure.svg"]) == 0
     points = next(s.points for lines in drawn for s in lines.series if s.label == curve.label)
     x, y = curve.point

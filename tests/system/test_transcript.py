@@ -21,7 +21,7 @@ from dpdb.errors import InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Budget
 from dpdb.policy.reading.reader import policy_for
-from dpdb.privacy.noise import exponential, smooth, thresholding, walk
+from dpdb.privacy.noise import exponential, smooth, thresholds
 from dpdb.privacy.noise import refinement as gradual
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
@@ -262,26 +262,26 @@ def drowned(monkeypatch):
         assert 0 <= choose_width(values, centre, fraction, mechanism, noise) < widths
         return widths // 2
 
-    walk_stops = walk.stops
+    walk_stops = thresholds.stops
 
     def stops(cells, rungs, *rest):
         found = walk_stops(cells, rungs, rest[0], Noiseless())
         assert ((found >= 0) & (found < len(rungs))).all()
         return np.full(len(cells), len(rungs) // 2)
 
-    select_keys = thresholding.select_keys
+    select_keys = thresholds.select_keys
 
     def select_no_keys(units, mechanism, noise):
         shown, numbers = select_keys(units, mechanism, Noiseless())
         assert (numbers >= mechanism.least_units).all()
         return shown[:0], numbers[:0]
 
-    monkeypatch.setattr(thresholding, "select_keys", select_no_keys)
+    monkeypatch.setattr(thresholds, "select_keys", select_no_keys)
     monkeypatch.setattr(SystemNoise, "laplace", lambda self, scale, size: _Drowned(size))
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, variance, size: _Drowned(size))
     monkeypatch.setattr(gradual, "refine", lambda coarse, *rest: coarse)
     monkeypatch.setattr(smooth, "release", release_smoothly)
-    monkeypatch.setattr(walk, "stops", stops)
+    monkeypatch.setattr(thresholds, "stops", stops)
     monkeypatch.setattr(exponential, "select_width", select_width)
     monkeypatch.setattr(exponential, "select_value", select_value)
     monkeypatch.setattr(exponential, "select_index", select_index)

@@ -1,4 +1,7 @@
-"""The branches of EXPLAIN's tree: what a query reads, and how noisy each release is."""
+"""The branches of EXPLAIN's tree: what a query reads, and how noisy each release is.
+
+Parts of a vector are shown as formulas of an argument's values x.
+"""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Value
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate, holds
-from dpdb.vectors.relational.keys import numbered, ranks, sort_keys, spread, whole
-from dpdb.vectors.relational.windows import FrameTotals, OrderedRows
+from dpdb.vectors.keys import numbered, ranks, sort_keys, spread, whole
 from dpdb.vectors.vector import (
     AnyVector,
     Array,
@@ -32,6 +31,7 @@ from dpdb.vectors.vector import (
     finite,
     numbers,
 )
+from dpdb.vectors.windows import FrameTotals, OrderedRows
 
 
 @dataclass(frozen=True, repr=False)

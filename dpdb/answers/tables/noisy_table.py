@@ -18,8 +18,7 @@ from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import TIMESTAMPS, iso_text
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate, true_rows
-from dpdb.vectors.relational.keys import sort_keys, spread
-from dpdb.vectors.relational.matching import Matches
+from dpdb.vectors.keys import Matches, sort_keys, spread
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, constant, either
 
 RowIndices = npt.NDArray[np.intp]

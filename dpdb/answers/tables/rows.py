@@ -28,7 +28,7 @@ from dpdb.plan.logical.query import Output, ends_asked_for
 from dpdb.plan.physical.plan import Plan
 from dpdb.privacy.mechanisms.mechanism import GridSelection, IntervalSelection, Mechanism
 from dpdb.vectors.evaluate import Frame, evaluate, holds
-from dpdb.vectors.relational.keys import spread
+from dpdb.vectors.keys import spread
 from dpdb.vectors.vector import AnyVector, Bools, Vector, constant, either
 
 _ROUNDING = 1e-9

@@ -25,7 +25,7 @@ from dpdb.plan.relations.relations import (
 )
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
-from dpdb.vectors.relational.matching import NO_CODE, PIECE, Matches, pieces
+from dpdb.vectors.keys import NO_CODE, PIECE, Matches, pieces
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector, is_null
 
 _NULL = len(BOOLEANS)

@@ -18,8 +18,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, holds
-from dpdb.vectors.relational.keys import changes
-from dpdb.vectors.relational.matching import Matches
+from dpdb.vectors.keys import Matches, changes
 from dpdb.vectors.vector import AnyVector, Array, Bools, Vector
 
 BOOLEANS = (False, True)

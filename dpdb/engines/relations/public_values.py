@@ -17,7 +17,7 @@ from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
 from dpdb.policy.reading.column_reader import MAX_VALUES
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.relational.matching import Matches
+from dpdb.vectors.keys import Matches
 
 
 def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:

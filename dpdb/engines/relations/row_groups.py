@@ -23,9 +23,9 @@ from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.relational.keys import sort_keys, sorted_groups, spread
-from dpdb.vectors.relational.windows import FrameTotals, OrderedRows
+from dpdb.vectors.keys import sort_keys, sorted_groups, spread
 from dpdb.vectors.vector import Array, Bools, Vector
+from dpdb.vectors.windows import FrameTotals, OrderedRows
 
 
 @dataclass(frozen=True, repr=False)

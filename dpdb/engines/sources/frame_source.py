@@ -15,8 +15,7 @@ from dpdb.engines.sources.protocol import Loaded, Source, Version, Written, keye
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.policy.frames import HeldFrame
-from dpdb.policy.schemas.frame_columns import frame_columns
-from dpdb.policy.schemas.stored_types import names_in_file
+from dpdb.policy.schemas.stored_types import frame_columns, names_in_file
 from dpdb.records import dataclass
 
 # ruff: noqa: PLC0415 - pyarrow is optional

@@ -31,7 +31,7 @@ from dpdb.plan.ranges.statistics import (
 from dpdb.privacy.mechanisms.mechanism import GridSelection, Mechanism, rank_reach
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
-from dpdb.vectors.relational.keys import numbered, whole
+from dpdb.vectors.keys import numbered, whole
 from dpdb.vectors.vector import AnyVector, Array, TextVector, Vector, concatenated
 
 

@@ -14,7 +14,7 @@ from dpdb.engines.protocol import RankWindow
 from dpdb.engines.sources.cells.words import random_factors
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.records import dataclass
-from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.keys import changes
 from dpdb.vectors.vector import Array
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from dpdb.policy.catalog import Kind, Value
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.relational.keys import sorted_groups, whole
+from dpdb.vectors.keys import sorted_groups, whole
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector, Vector, array
 
 

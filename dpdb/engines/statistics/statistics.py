@@ -43,7 +43,7 @@ from dpdb.plan.ranges.statistics import (
 )
 from dpdb.policy.catalog import Kind
 from dpdb.vectors.evaluate import evaluate
-from dpdb.vectors.relational.keys import ranks
+from dpdb.vectors.keys import ranks
 from dpdb.vectors.vector import Array, Bools
 
 

@@ -25,7 +25,7 @@ from dpdb.policy.catalog import Column, Table
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
-from dpdb.vectors.relational.keys import numbered, whole
+from dpdb.vectors.keys import numbered, whole
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector
 
 _HALF = np.uint64(32)

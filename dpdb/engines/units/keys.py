@@ -1,4 +1,10 @@
-"""Columns that name things, and the units of all tables of a policy, numbered together."""
+"""Columns that name things, and the units of all tables of a policy, numbered together.
+
+The unit of a row is named by a column, or is that of the row of another table which a column
+names, and so on. A row that names none, or a row that is not there, is nobody's. The numbers go by
+the order in which tables are first asked about; nothing is sorted by them but to bring the rows of
+each unit together.
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,10 @@ pattern in the values, and that nobody can foretell who does not know the key; M
 whoever sees many hashes could find the key's factors. No sensitivity rests on hashes: any function
 of the rows of a unit may say which of them count. Two rows of a unit that differ have the same hash
 for one of 2^64 keys, and then they count in their order.
+
+Words also stand for the units of rows, whatever blocks their names are in. A number is a word of
+its own. A text is two words: its hashes with factors that nobody knows, so two names have the same
+words with a probability of at most 2^-124 (see `text_hashes`).
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from dpdb.engines.values.grid_values import row_blocks
 from dpdb.policy.catalog import Column, Value
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.keys import changes
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools
 

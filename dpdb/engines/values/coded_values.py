@@ -12,7 +12,7 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Numbers
 from dpdb.vectors.evaluate import Frame, evaluate, public_dictionary
-from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.keys import changes
 from dpdb.vectors.stored_texts import StoredTexts
 from dpdb.vectors.vector import Array, Bools, TextVector
 

@@ -1,4 +1,8 @@
-"""Expressions worked out block by block of rows, and their values as whole steps of a grid."""
+"""Expressions worked out block by block of rows, and their values as whole steps of a grid.
+
+Every step of an expression makes a copy, which should stay in the cache. The size of a block, and
+whether there are any, follows from the expression and the policy.
+"""
 
 from __future__ import annotations
 

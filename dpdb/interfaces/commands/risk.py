@@ -180,7 +180,7 @@ def _draw(figures: list[Lines], path: Path | None, *, force: bool) -> None:
         for figure in figures:
             print(f"\n{figure.title}\n{terminal.figure_text(figure, terminal.page_width())}")
         return
-    from dpdb.lab.plots.files import save  # noqa: PLC0415 (matplotlib)
+    from dpdb.lab.plots.chart import save  # noqa: PLC0415 (matplotlib)
 
     if len(figures) == 1:
         save(figures[0], path, force=force)

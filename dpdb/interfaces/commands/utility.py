@@ -165,7 +165,7 @@ def _draw(options: argparse.Namespace) -> None:
     """Draw the figures, into files or in the terminal."""
     figures = _figures(options)
     if options.plot:
-        from dpdb.lab.plots.files import save  # noqa: PLC0415 (the numbers do without)
+        from dpdb.lab.plots.chart import save  # noqa: PLC0415 (the numbers do without)
 
         for name, figure in figures.items():
             stem = options.plot.stem if len(figures) == 1 else f"{options.plot.stem}-{name}"

@@ -13,8 +13,7 @@ from dpdb.answers.suggested_bounds import named_by
 from dpdb.errors import printable
 from dpdb.interfaces.console.entries import open_text
 from dpdb.interfaces.console.settings import SETTINGS
-from dpdb.interfaces.prompt.cursor_context import Context, context
-from dpdb.interfaces.prompt.highlight import NAMED_ARGUMENTS, STARTS
+from dpdb.interfaces.prompt.words import NAMED_ARGUMENTS, STARTS, Context, context
 from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS, Function, Takes
 from dpdb.plan.ranges.group_keys import has_key_values
 from dpdb.policy.catalog import Column, Kind, Policy, Value

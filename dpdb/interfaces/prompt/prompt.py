@@ -28,9 +28,9 @@ from dpdb.interfaces.console.entries import finished, interjection, open_stateme
 from dpdb.interfaces.console.settings import ShellSettings
 from dpdb.interfaces.console.terminal import Ask, cut, tell, width
 from dpdb.interfaces.prompt.completion import ShellCompleter
-from dpdb.interfaces.prompt.highlight import STYLE, DpdbLexer
 from dpdb.interfaces.prompt.shell import Shell
 from dpdb.interfaces.prompt.status import REFUSED, TRIAL_STYLE, greeting, toolbar
+from dpdb.interfaces.prompt.words import STYLE, DpdbLexer
 from dpdb.policy.output_files import xdg_home
 
 PROMPT = "dpdb> "

@@ -1,4 +1,9 @@
-"""Figures drawn by matplotlib, once for SVG and PNG, and the colours of charts."""
+"""Figures drawn by matplotlib: as PNG, and as SVG with colours for light and dark.
+
+Matplotlib writes one palette into every mark of an SVG. Here each of its colours becomes a class,
+so that a style sheet gives the class one colour for light and another for dark. The texts are left
+for screen readers.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,22 @@ import io
 import re
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
+from matplotlib.path import Path as Curve
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from dpdb.errors import printable
+from dpdb.errors import UsageError, printable
 from dpdb.lab.plots.figures import Bars, Chart, Lines, Tiles
+from dpdb.policy import output_files
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -150,7 +158,7 @@ def _lines(figure: Lines, canvas: Canvas, axes: Axes) -> None:
 def _tiles(figure: Tiles, canvas: Canvas, axes: Axes) -> None:
     """Strips of squares, each below its label."""
     columns, top = figure.columns(_ACROSS), 0.0
-    squares: list[list[Path]] = [[] for _ in figure.legend]
+    squares: list[list[Curve]] = [[] for _ in figure.legend]
     for row in figure.rows:
         axes.text(0, top + 1.4, printable(row.label), va="baseline")
         top += 1.8
@@ -159,7 +167,7 @@ def _tiles(figure: Tiles, canvas: Canvas, axes: Axes) -> None:
         top += -(-len(row.cells) // columns) + 0.8
     for kind, paths in enumerate(squares):
         if paths:
-            shape = Path.make_compound_path(*paths)
+            shape = Curve.make_compound_path(*paths)
             axes.add_patch(PathPatch(shape, facecolor=LIGHT[TILES[kind]], linewidth=0))
     axes.set(xlim=(0, _ACROSS), ylim=(top, 0), aspect="equal", anchor="NW")
     axes.set_axis_off()
@@ -171,9 +179,9 @@ def _tiles(figure: Tiles, canvas: Canvas, axes: Axes) -> None:
     canvas.set_size_inches(_WIDTH, top * _WIDTH / _ACROSS + 0.2 * lines + 0.3)
 
 
-def _square(left: float, top: float) -> Path:
+def _square(left: float, top: float) -> Curve:
     right, bottom = left + 0.85, top + 0.85
-    return Path([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)],
+    return Curve([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)],
                 closed=True)  # fmt: skip
 
 
@@ -206,3 +214,113 @@ def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch]) -> int:
     columns = 2 if max(map(len, labels)) <= _LABEL_LETTERS else 1
     canvas.legend(handles, labels, loc="outside lower left", ncols=columns)
     return -(-len(labels) // columns)
+
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_XLINK = "{http://www.w3.org/1999/xlink}"
+_SHOWN = 720
+"""Pixels across in a viewer."""
+_NAMES = {colour: name for name, colour in LIGHT.items()}
+"""The name of each colour of the palette."""
+
+
+def in_page(chart: Chart) -> str:
+    """A chart for a page, whose style sheet has the colours and whose heading is its title."""
+    return ElementTree.tostring(_smaller(chart, titled=False), encoding="unicode")
+
+
+def document(chart: Chart) -> str:
+    """A chart with its title, as a file that needs no other."""
+    root = _smaller(chart, titled=True)
+    root.set("xmlns", _SVG.strip("{}"))
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    root.set("width", f"{_SHOWN}")
+    root.set("height", f"{_SHOWN * height / width:.0f}")
+    style = ElementTree.Element("style")
+    style.text = f"\n{alone()}"
+    root.insert(2, style)  # after the title, which comes first, and the description
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _smaller(chart: Chart, *, titled: bool) -> ElementTree.Element:
+    """The drawing with its title and description, without namespaces."""
+    drawing = rendered(chart, "svg", titled=titled)
+    root = ElementTree.fromstring(drawing)  # noqa: S314 (matplotlib wrote it a moment ago)
+    for element in [root, *_descendants(root)]:
+        _rewrite(element)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "class": "chart", "role": "img"}
+    for place, (tag, text) in enumerate((("title", chart.title), ("desc", chart.description))):
+        caption = ElementTree.Element(tag)
+        caption.text = printable(text)
+        root.insert(place, caption)
+    return root
+
+
+def _descendants(parent: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """All elements below, after matplotlib's own style sheet is taken away.
+
+    Its style sheet would apply to the whole page that a chart stands in.
+    """
+    for child in list(parent):
+        if child.tag == f"{_SVG}style":
+            parent.remove(child)
+        else:
+            yield child
+            yield from _descendants(child)
+
+
+def _rewrite(element: ElementTree.Element) -> None:
+    """Rewrite an element: plain names, colours as classes, places to a tenth of a unit."""
+    element.tag = element.tag.removeprefix(_SVG)
+    element.text = element.text if element.tag == "text" else None
+    element.tail = None
+    given, element.attrib = element.attrib, {}
+    for name, value in given.items():
+        match name.removeprefix(_XLINK):
+            case "style":
+                _style(element, value)
+            case "id" if element.tag == "g":
+                pass  # names like axes_1, which nothing refers to
+            case "transform" if value.startswith("rotate(-0 "):
+                pass
+            case "d":
+                element.set("d", re.sub(r"\s*([A-Za-z])\s*", r"\1", _rounded(value)).strip())
+            case "x" | "y" | "width" | "height" | "transform" as plain:
+                element.set(plain, _rounded(value))
+            case plain:
+                element.set(plain, value)
+
+
+def _style(element: ElementTree.Element, style: str) -> None:
+    """The declarations, with a class for each colour and the font left to the style sheet."""
+    classes, kept = [], []
+    for declaration in style.split("; "):
+        name, _, value = declaration.partition(": ")
+        if name in ("fill", "stroke") and value != "none":
+            classes.append(f"{name}-{_NAMES[value]}")
+        elif name != "font-family":
+            kept.append(f"{name}:{value}")
+    if classes:
+        element.set("class", " ".join(classes))
+    if kept:
+        element.set("style", ";".join(kept))
+
+
+def _rounded(numbers: str) -> str:
+    return re.sub(r"-?\d+\.\d+", lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), numbers)
+
+
+def save(chart: Chart, path: Path, *, force: bool = False) -> None:
+    """Write a chart to a .svg or .png file; any other ending is a `UsageError`."""
+    match path.suffix.lower():
+        case ".svg":
+            output_files.save(path, document(chart).encode(), force=force)
+        case ".png":
+            save_png(chart, path, force=force)
+        case _:
+            raise UsageError(f"cannot draw into {path}", hint="name a file .svg or .png")
+
+
+def save_png(chart: Chart, path: Path, *, force: bool = False) -> None:
+    """Write a chart as PNG, whatever the file's name."""
+    output_files.save(path, rendered(chart, "png", titled=True), force=force)

@@ -1,4 +1,8 @@
-"""Parquet, DuckDB and SQLite files: opened to be read, and the columns that they declare."""
+"""Parquet, DuckDB and SQLite files: opened to be read, and the columns that they declare.
+
+The types that a SQLite table declares are hints: any cell can hold a number or a text. So a column
+of any type is read as every type that a policy can declare, each value as the cell that writes it.
+"""
 
 from __future__ import annotations
 

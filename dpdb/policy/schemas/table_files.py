@@ -26,7 +26,6 @@ from dpdb.policy.schemas.database_files import (
     sqlite_columns,
     sqlite_tables,
 )
-from dpdb.policy.schemas.frame_columns import frame_columns
 from dpdb.policy.schemas.postgres_server import columns_on_server
 from dpdb.policy.schemas.spark_cluster import (
     check_spark,
@@ -34,7 +33,12 @@ from dpdb.policy.schemas.spark_cluster import (
     names_whole_units,
     require_spark,
 )
-from dpdb.policy.schemas.stored_types import StoredColumn, column_positions, names_in_file
+from dpdb.policy.schemas.stored_types import (
+    StoredColumn,
+    column_positions,
+    frame_columns,
+    names_in_file,
+)
 from dpdb.policy.schemas.workbook import sheet_columns
 from dpdb.policy.storage import (
     ServerTable,

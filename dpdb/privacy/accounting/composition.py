@@ -3,6 +3,9 @@
 An analyst chooses each statement, and how much it may spend, after seeing the answers before it.
 All three theorems hold for such adaptive choices, as privacy filters ([RRUV16] section 4, [WRRW23]
 Theorems 1 and 2).
+
+Conversions between zero-concentrated differential privacy ([BS16]) and (ε, δ) are rounded to the
+safe side: ε and δ up, ρ down.
 """
 
 from __future__ import annotations

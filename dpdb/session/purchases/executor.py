@@ -34,7 +34,7 @@ from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.noise import exponential, halves, smooth, staircase, thresholding, walk
+from dpdb.privacy.noise import exponential, halves, smooth, staircase, thresholds
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.exact_values import disclosures
@@ -158,7 +158,7 @@ class Executor:
         """
         counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
         assert isinstance(release.mechanism, KeySelection)
-        shown, units = thresholding.select_keys(counts.units, release.mechanism, self.noise)
+        shown, units = thresholds.select_keys(counts.units, release.mechanism, self.noise)
         rows = counts.rows[shown]
         columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]
         return tuple(zip(*columns, strict=True)), units
@@ -199,7 +199,7 @@ class Executor:
                 chosen = [halves.select_quantiles(v, ends, mechanism, noise) for v in exact.cells]
             case Walk():
                 rungs = _ranks(statistic).rungs
-                return walk.stops(list(exact.cells), rungs, mechanism, noise)
+                return thresholds.stops(list(exact.cells), rungs, mechanism, noise)
             case Smooth():
                 ends = _ranks(statistic).ends
                 chosen = [smooth.release(values, ends, mechanism, noise) for values in exact.cells]

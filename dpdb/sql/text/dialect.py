@@ -1,4 +1,9 @@
-"""The SQL dialect of dpdb, for sqlglot to parse."""
+"""The SQL dialect of dpdb, for sqlglot to parse.
+
+Short forms of other systems are written out in tokens before sqlglot reads them. `SUM(x, 0, 10)` is
+`SUM(CLAMP(x, 0, 10))`, `SAFE.LN(x)` is `LN(x)`, as no function of dpdb fails, and `//` is one sign,
+the division of whole numbers.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from dpdb.sql.selects.binder import bind
 from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors import evaluate
 from dpdb.vectors.columns import Codes
-from dpdb.vectors.relational.matching import Matches
+from dpdb.vectors.keys import Matches
 from dpdb.vectors.vector import plain_values
 from tests.engines.conformance.test_found_keys import SHARE
 from tests.support.exactly import planned, raw

@@ -34,7 +34,7 @@ from dpdb.privacy.noise.exponential import ranked_pieces, select_value, width_we
 from dpdb.privacy.noise.halves import select_quantiles
 from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.sources import seeded
-from dpdb.privacy.noise.walk import stops
+from dpdb.privacy.noise.thresholds import stops
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.vectors.vector import Array, Bools
 

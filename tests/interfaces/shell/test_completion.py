@@ -11,7 +11,7 @@ from prompt_toolkit.document import Document
 from dpdb.errors import DpdbError
 from dpdb.interfaces.console.commands import COMMANDS
 from dpdb.interfaces.prompt.completion import ShellCompleter
-from dpdb.interfaces.prompt.highlight import NAMED_ARGUMENTS
+from dpdb.interfaces.prompt.words import NAMED_ARGUMENTS
 from dpdb.plan.expressions.functions import AGGREGATES, FUNCTIONS
 from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.session.session import Session

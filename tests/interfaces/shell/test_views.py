@@ -18,8 +18,8 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.record import CellAccuracy, CellColumn, Detail
 from dpdb.errors import MissingBounds, Place, SyntaxFault, UnknownName, error_text
 from dpdb.interfaces.console.chart import chart
-from dpdb.interfaces.prompt.highlight import DpdbLexer
 from dpdb.interfaces.prompt.status import greeting, price_text, toolbar
+from dpdb.interfaces.prompt.words import DpdbLexer
 from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition, LastingBudget
 from dpdb.policy.catalog import Policy

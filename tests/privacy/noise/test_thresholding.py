@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.noise.sources import seeded
-from dpdb.privacy.noise.thresholding import cut_laplace, select_keys
+from dpdb.privacy.noise.thresholds import cut_laplace, select_keys
 from tests.support.fits import fit
 
 ALPHA = 1e-6

@@ -12,7 +12,7 @@ import pytest
 
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.noise.system import SystemNoise
-from dpdb.privacy.noise.walk import stops
+from dpdb.privacy.noise.thresholds import stops
 from tests.support.fits import fit
 from tests.support.walks import law, rows_beyond
 

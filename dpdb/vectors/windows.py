@@ -13,7 +13,7 @@ import numpy as np
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.logical.derived import Window
 from dpdb.records import dataclass
-from dpdb.vectors.relational.keys import changes
+from dpdb.vectors.keys import changes
 from dpdb.vectors.vector import Array, Bools
 
 Ranges = tuple[Array, Array]
