@@ -502,6 +502,11 @@ SELECT SUM(age, report_format => 'JSON').result.value, COUNT(*) AS n FROM people
 SELECT zip, AVG(age WITH REPORT(FORMAT = "json")).value FROM people GROUP BY zip;
 SUMMARIZE people;
 PIVOT people ON zip IN (31643, 80127) USING SUM(income), COUNT(*) AS n GROUP BY age // 10;
+SELECT * FROM (PIVOT visits ON member USING AVG(points) GROUP BY plan) AS p WHERE plan = 'gold';
+WITH p AS (PIVOT visits ON member USING AVG(points) AS mean GROUP BY plan) SELECT plan, TRUE_mean FROM p;
+SELECT * FROM visits PIVOT (SUM(points) FOR member IN (TRUE AS yes, FALSE AS no) GROUP BY plan);
+SELECT * FROM (SELECT plan, member, points FROM visits) AS v PIVOT (SUM(points) AS total, COUNT(*) AS n FOR member IN (TRUE, FALSE));
+PIVOT (SELECT points > 50 AS many, plan, member FROM visits) ON member IN (TRUE) USING COUNT(*);
 PIVOT visits ON member USING AVG(points) GROUP BY plan ORDER BY 2 LIMIT 1;
 PIVOT (SELECT plan, born < DATE '1990-01-01' AS old, points FROM visits) AS t ON old IN (TRUE, FALSE) USING SUM(points) GROUP BY plan;
 SELECT (SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS t) / (SELECT COUNT(*) FROM people WHERE age > 40) AS part;

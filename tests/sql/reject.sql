@@ -131,8 +131,16 @@ SELECT COUNT(*);
 SELECT COUNT(*) FROM other.people;
 -- Unsupported
 SELECT COUNT(*) FROM people WHERE main.people.age > 30;
--- Unsupported
+-- Unsupported 1:29 name the rows: GROUP BY age
 SELECT COUNT(*) FROM people PIVOT (COUNT(*) FOR zip IN (1));
+-- SyntaxFault 1:29 PIVOT takes aggregates, FOR and IN
+SELECT COUNT(*) FROM people PIVOT (COUNT(*) FOR zip);
+-- Unsupported 1:50 are not known before it is read
+WITH w AS (SELECT * FROM people) SELECT * FROM w PIVOT (COUNT(*) FOR zip IN (1));
+-- Unsupported UNION ALL (SELECT 'z', z
+UNPIVOT people ON age, income INTO NAME k VALUE v;
+-- Unsupported 1:1 PIVOT t ON y
+PIVOT people ON zip;
 -- Unsupported
 SELECT COUNT(*) FROM people LATERAL VIEW explode(x) t AS y;
 -- Unsupported
@@ -463,7 +471,9 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) MAX(n) FROM (SELECT WITH D
 -- InvalidOption 1:21 OPTIONS are for a SELECT whose answer gets noise
 SELECT AVG(a) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) age AS a FROM people) AS t;
 -- SyntaxFault 1:1 PIVOT t ON y USING SUM(x) GROUP BY z
-PIVOT people ON zip USING SUM(age);
+PIVOT ON zip USING SUM(age);
+-- Unsupported 1:1 name the rows: GROUP BY age
+PIVOT people ON zip USING SUM(income);
 -- Unsupported IN ('a', 'b')
 PIVOT people ON zip, age USING SUM(age) GROUP BY age;
 -- Unsupported the policy lists no values of name

@@ -53,7 +53,7 @@ def generic(tmp_path_factory: pytest.TempPathFactory) -> Session:
 
 def pieces(hint: str) -> Iterator[str]:
     """The calls and the statements in a hint; what is left out there as … is no SQL."""
-    for found in re.finditer(r"(?<!\()\b(SELECT|PIVOT) ", hint):
+    for found in re.finditer(r"(?<!\()(?<!FROM t )\b(SELECT|PIVOT) ", hint):
         code = re.split(r"; |: | lists them", hint[found.start() :])[0]
         if " FROM " in code or code.startswith("PIVOT"):
             yield code

@@ -22,7 +22,7 @@ from dpdb.sql.selects.short_statements import summary, written_out
 from dpdb.sql.syntax.literals import number
 from dpdb.sql.syntax.option_names import SETTINGS, TEACHING
 from dpdb.sql.syntax.options import Terms, WrittenOption, read_options
-from dpdb.sql.syntax.trees import place_at
+from dpdb.sql.syntax.trees import UNPIVOT, place_at
 from dpdb.sql.text.dialect import select_start, select_tree
 from dpdb.sql.text.parameters import Values
 from dpdb.sql.text.placeholders import Placeholders
@@ -147,6 +147,8 @@ _INSTEAD = {
     "VALUES": "without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
     "CREATE": "CREATE TEMP TABLE v AS SELECT … names an answer for the session, and WITH v AS"
     " (SELECT …) SELECT … a table for one statement",
+    "PIVOT": "PIVOT t ON y USING SUM(x) GROUP BY z",
+    "UNPIVOT": UNPIVOT,
     "COPY": ".mode csv and .once FILE write the next answer to a file",
     "ATTACH": "dpdb FILE FILE starts with several files",
     "USE": "dpdb FILE FILE starts with several files; their tables need no other name",

@@ -47,13 +47,18 @@ The time to match one of these grows with the pattern and with the text: one lon
 short ones would show in the time of the answer.
 """
 
+UNPIVOT = (
+    "SELECT k, COUNT(v) FROM (SELECT 'x' AS k, x AS v FROM t UNION ALL (SELECT 'z', z FROM t)) AS u"
+    " GROUP BY k"
+)
+"""The hint for UNPIVOT: one column of two."""
 _INSTEAD = {
     "sample": "leave it out: the noise is the same, and the more rows count, the less it matters",
     "except": "name the columns that are meant",
     "into": "CREATE TEMP TABLE v AS SELECT … names an answer",
     "locks": "leave it out: the tables are only read",
     "hints": "leave it out: the tables are only read",
-    "pivots": "PIVOT t ON y USING SUM(x) GROUP BY z",
+    "pivots": UNPIVOT,
     "limit_options": "LIMIT 10 is a number of rows",
     "with_ties": "LIMIT 10 is a number of rows",
     "percent": "LIMIT 10 is a number of rows",
