@@ -171,7 +171,8 @@ class QueryAnswers:
         (purchase,) = bought
         with paid_for():
             released_answers.keep(query, chosen, purchase, self._memory)
-            return self._answer(text, plans[purchase.step], purchase)
+            is_free = purchase.price == FREE
+            return self._answer(text, plans[purchase.step], purchase, is_free)
 
     def _free(self, text: str, chosen: Chosen) -> Answer | None:
         """The answer if it was paid for, or follows from what is public or told; or else None."""

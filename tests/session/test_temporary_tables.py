@@ -93,3 +93,11 @@ def test_summarize_needs_bounds(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,x\n", encoding="utf-8")
     with pytest.raises(Unsupported, match="t has 0 numbers with bounds"):
         dpdb.connect(tmp_path / "t.csv").execute("SUMMARIZE t")
+
+
+def test_an_error_that_an_earlier_answer_keeps_is_a_repeat(session: dpdb.Session) -> None:
+    session.execute("SELECT COUNT(*) FROM people WHERE age > 30")
+    asked = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 1000) COUNT(*) FROM people"
+    again = session.execute(f"{asked} WHERE age > 30")
+    assert again.repeat
+    assert again.cost.epsilon == again.cost.queries == 0

@@ -48,7 +48,7 @@ short ones would show in the time of the answer.
 """
 
 UNPIVOT = (
-    "SELECT k, COUNT(v) FROM (SELECT 'x' AS k, x AS v FROM t UNION ALL (SELECT 'z', z FROM t)) AS u"
+    "SELECT k, COUNT(*) FROM (SELECT 'x' AS k, x AS v FROM t UNION ALL (SELECT 'z', z FROM t)) AS u"
     " GROUP BY k"
 )
 """The hint for UNPIVOT: one column of two."""
