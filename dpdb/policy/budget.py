@@ -58,6 +58,7 @@ def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
         raise InvalidOption(
             f"epsilon must be between {decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}",
+            hint="SHOW BUDGET tells what is left",
             place=place,
         )
     return value
@@ -66,7 +67,8 @@ def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
 def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
     """`value` if it can be a δ; otherwise raises InvalidOption, at `place`."""
     if not 0 <= value < 1:
-        raise InvalidOption("delta must be at least 0 and below 1", place=place)
+        hint = "SHOW BUDGET tells what is left"
+        raise InvalidOption("delta must be at least 0 and below 1", hint=hint, place=place)
     return value
 
 

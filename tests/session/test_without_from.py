@@ -68,3 +68,18 @@ def test_what_was_answered_before_is_computed_with_for_nothing(session: Session)
     assert answer.repeat
     assert answer.rows == ((3,),)
     assert answer.cost.epsilon == answer.cost.queries == 0
+
+
+def test_constants_are_free_and_exact(session: Session) -> None:
+    asked = {
+        "SELECT 1 + 1, 'a'": [(2, "a")],
+        "SELECT x * 2 AS y FROM UNNEST([3, 1]) AS x WHERE x > 1": [(6,)],
+        "SELECT SUM(a) FROM (VALUES (1, 2), (3, 4)) AS v(a, b)": [(4,)],
+        "SELECT COUNT(*) FROM t WHERE zip IN (SELECT x FROM UNNEST([2, 3]) AS x)": [(5,)],
+        f"SELECT label, n FROM ({COUNTS}) AS c JOIN (VALUES (2, 'two')) AS v(zip, label)"
+        " ON c.zip = v.zip": [("two", 2)],
+    }  # fmt: skip
+    for text, rows in asked.items():
+        answer = session.execute(text)
+        assert list(answer.rows) == rows
+        assert bool(answer.cost.queries) == ("FROM t" in text)

@@ -84,6 +84,11 @@ SELECT VAR_POP(loose, contribution_bounds_per_row => (0, 10)), STDDEV_POP(loose,
 SELECT PERCENTILE_CONT(loose, 0.5, contribution_bounds_per_row => (0, 10)) FROM visits;
 SELECT plan, ANON_COUNT(*), ANON_COUNT(note CLAMPED BETWEEN 0 AND 5), ANON_SUM(loose CLAMPED BETWEEN 0 AND 10), ANON_AVG(points) FROM visits GROUP BY plan;
 SELECT ANON_VAR_POP(points), ANON_STDDEV_POP(loose CLAMPED BETWEEN 0 AND 10), ANON_PERCENTILE_CONT(loose, 0.5 CLAMPED BETWEEN 0 AND 10) FROM visits;
+SELECT WITH DIFFERENTIAL_PRIVACY plan, COUNT(*) FROM visits GROUP BY plan;
+select with anonymization anon_count(* clamped between 0 and 1) from visits;
+SELECT WITH ANONYMIZATION OPTIONS() AVG(points) AS date, ANON_COUNT(*) FROM visits HAVING date > 1;
+SELECT WITH ANONYMIZATION ANON_SUM(date CLAMPED BETWEEN 0 AND 100) FROM (SELECT points AS date FROM visits) AS v;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) MAX(n) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) plan, COUNT(*) AS n FROM visits GROUP BY plan) AS v;
 SELECT WITH ANONYMIZATION OPTIONS(epsilon = 0.5, kappa = 1) ANON_SUM(points) FROM visits;
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, delta = 1e-7, max_groups_contributed = 1, group_selection_strategy = PUBLIC_GROUPS) plan, COUNT(*) AS n FROM visits GROUP BY plan;
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1) SUM(points * 2 CLAMPED BETWEEN 10 AND 150) FROM visits WHERE loose > (SELECT ANON_AVG(loose CLAMPED BETWEEN 0 AND 5) FROM visits);
@@ -513,3 +518,16 @@ SELECT (SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS t) / (SELECT COUNT(*
 SELECT COUNT(*), COUNT(DISTINCT p) FROM people, UNNEST(SPLIT(name, ' ')[1:2]) AS p;
 SELECT k, AVG(age * k) FROM people AS t CROSS JOIN UNNEST([1, 2]) AS u(k) WHERE t.age > 30 GROUP BY k;
 WITH year(a) AS (SELECT age FROM people) SELECT COUNT(length.a) FROM year AS length(a);
+--- Constants
+SELECT 1 + 1;
+SELECT 1 AS one, 'a' AS a UNION ALL SELECT 2, 'b';
+SELECT x + 1 AS y FROM UNNEST(ARRAY[1, 2.5]) AS t(x) WHERE x > 1 ORDER BY y DESC;
+SELECT COUNT(*) FROM UNNEST([1, 2]);
+SELECT x, y FROM UNNEST([1, 2]) AS x CROSS JOIN UNNEST(['a', 'b']) AS y;
+SELECT COUNT(*) FROM (VALUES (1)) AS t(x);
+SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t;
+WITH t AS (VALUES (1)) SELECT COUNT(*) FROM t;
+SELECT COUNT(*) FROM (SELECT 1 AS one) AS t;
+SELECT COUNT(*) FROM people WHERE age > (SELECT 1);
+SELECT COUNT(*) FROM people WHERE age IN UNNEST([30, 40]);
+SELECT g.plan, n, low FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS g JOIN (VALUES ('gold', 5)) AS v(plan, low) ON g.plan = v.plan;

@@ -188,3 +188,8 @@ WITH t AS (SELECT o.channel, c.segment, COUNT(*) AS n FROM customers c JOIN orde
 WITH t AS (SELECT p.category, p.name, SUM(l.quantity) AS units FROM lines l JOIN products p ON l.product = p.id GROUP BY p.category, p.name) SELECT category, name, units FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY category ORDER BY units DESC) = 1;
 SELECT c.region, r.name, o.channel, COUNT(*) AS n FROM customers c JOIN regions r ON c.region = r.id JOIN orders o ON o.customer_id = c.id GROUP BY 1, 2, 3 HAVING COUNT(*) > 5 ORDER BY n DESC LIMIT 5;
 SELECT c.region, r.name, COUNT(*) AS n FROM customers c LEFT JOIN regions r ON c.region = r.id GROUP BY c.region, r.name;
+--- Joins in parentheses
+SELECT segment, COUNT(*) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) GROUP BY segment;
+SELECT landscape, COUNT(*) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) JOIN regions AS r ON r.id = c.region GROUP BY landscape;
+SELECT segment, SUM(amount) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) AS q GROUP BY segment;
+SELECT AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n, GROUPING(channel) AS g FROM orders GROUP BY customer_id, channel) AS t WHERE g = 0;

@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import assert_never
 
 from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Expr, Slot, slots
 from dpdb.plan.logical.query import Aggregate, Ordering, Output, Query
-from dpdb.plan.relations.relations import JoinKind
-from dpdb.policy.catalog import Kind, Value
+from dpdb.plan.relations.relations import JoinKind, Source
+from dpdb.policy.catalog import Kind, Table, Value
 from dpdb.records import dataclass
 
 Columns = tuple[tuple[str, Kind], ...]
@@ -41,6 +42,12 @@ class Values:
 
     columns: Columns
     rows: tuple[tuple[Value | None, ...], ...]
+
+
+ONE_ROW = Values((("row", Kind.INTEGER),), ((1,),))
+"""What a SELECT without FROM and without subqueries reads."""
+_NO_TABLE = Table("constants", Path(), (), public=True)
+"""The table of a query that reads none."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,7 @@ def derived_query(derived: Derived) -> DerivedQuery:
         Output(name, Slot("column", index, kind))
         for index, (name, kind) in enumerate(derived.columns)
     )
-    return DerivedQuery(releases[0].table, outputs, (), subqueries=releases, derived=derived)
+    return DerivedQuery(first_table(derived), outputs, (), subqueries=releases, derived=derived)
 
 
 def as_derived(query: Query) -> Derived:
@@ -203,6 +210,11 @@ def released(derived: Derived) -> Iterator[Query]:
         yield derived.query
     for each in inputs(derived):
         yield from released(each)
+
+
+def first_table(derived: Derived) -> Source:
+    """The table of the first answer that is read; constants are those of a public one."""
+    return next((query.table for query in released(derived)), _NO_TABLE)
 
 
 MAX_PAIRS = 1_000_000

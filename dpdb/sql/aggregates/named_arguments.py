@@ -155,7 +155,8 @@ def without_report(node: exp.Expr, text: str) -> exp.Expr | None:
     if not formats:
         return None
     if len(formats) > 1 or formats[0].expression.name.upper() != "JSON":
-        raise UnknownName("report_format is 'JSON'", place=place(node, text))
+        hint = "leave it out: every answer has its ±, and --json its interval"
+        raise UnknownName("report_format is 'JSON'", hint=hint, place=place(node, text))
     others = [each for each in arguments if each is not formats[0]]
     plain: exp.Expr = inner.copy() if not others else node.copy()
     if others:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import islice
 
 from sqlglot import exp
@@ -33,6 +34,7 @@ from dpdb.sql.scopes.scopes import RowExpressions
 from dpdb.sql.scopes.select_binder import SelectBinder
 from dpdb.sql.scopes.views import Scope, View
 from dpdb.sql.syntax.trees import only, place
+from dpdb.sql.text.tokens import MAX_SELECTS
 
 MAX_TABLES = 50
 """The most tables of the policy that one UNION ALL reads."""
@@ -75,6 +77,35 @@ def unnested(scope: Scope, join: exp.Join, binder: SelectBinder) -> Scope:
     names = dict.fromkeys(scope.names, whole.columns[:columns])
     of_alias = {alias.name.casefold(): whole.columns[columns:]}
     return Scope(whole, {**names, **of_alias}, binder, scope.source)
+
+
+def constant_rows(node: exp.Unnest | exp.Values, text: str) -> exp.Query:
+    """The rows of VALUES, or the elements of UNNEST([…]), as a UNION ALL of SELECTs."""
+    only(node, text, "expressions", "alias")
+    alias = node.args.get("alias")
+    if isinstance(node, exp.Values):
+        rows = [each.expressions for each in node.expressions]
+        names = [f"col{number}" for number in range(len(rows[0]))]
+    else:
+        lists = [each.expressions for each in node.expressions if isinstance(each, exp.Array)]
+        rows = [[each] for each in lists[0]] if len(lists) == len(node.expressions) == 1 else []
+        names = [alias.name if alias is not None and alias.name else "unnest"]
+    if not 0 < len(rows) <= MAX_SELECTS or any(len(row) != len(names) for row in rows):
+        raise Unsupported(
+            f"without a table, UNNEST and VALUES have 1 to {MAX_SELECTS} constants",
+            hint="FROM UNNEST([1, 2]) AS p; FROM t, UNNEST(SPLIT(s, ',')[1:5]) AS p",
+            place=place(node, text),
+        )
+    selects: list[exp.Query] = [
+        exp.Select(
+            expressions=[
+                exp.alias_(each.copy(), name, quoted=True)
+                for each, name in zip(row, names, strict=True)
+            ]
+        )
+        for row in rows
+    ]
+    return reduce(lambda one, other: exp.union(one, other, distinct=False, copy=False), selects)
 
 
 def _elements(

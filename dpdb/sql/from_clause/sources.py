@@ -26,7 +26,7 @@ from dpdb.sql.from_clause.joins import (
     with_using,
 )
 from dpdb.sql.from_clause.public_tables import check_matched
-from dpdb.sql.from_clause.row_unions import unnested
+from dpdb.sql.from_clause.row_unions import constant_rows, unnested
 from dpdb.sql.from_clause.row_windows import (
     ROW_BY_ROW,
     WINDOWED,
@@ -113,9 +113,15 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
     source = tree.args.get("from_")
     if source is None:
         raise Unsupported("a query reads FROM a table", place=place(tree, binder.text))
-    view, names = _source(source.this, tree, binder)
     further = tree.args.get("joins") or ()
-    if all(isinstance(each.this, exp.Unnest) for each in further):
+    if isinstance(source.this, exp.Subquery) and _is_join(source.this) and not source.this.alias:
+        # (a JOIN b ON …) JOIN c is a JOIN b ON … JOIN c.
+        first = source.this.this.copy()
+        further = (*first.args["joins"], *further)
+        first.set("joins", None)
+        source = exp.From(this=first)
+    view, names = _source(source.this, tree, binder)
+    if view.derived is None and all(isinstance(each.this, exp.Unnest) for each in further):
         alone = Scope(view, dict.fromkeys(names, view.columns), binder, source.this)
         return reduce(lambda inner, each: unnested(inner, each, binder), further, alone)
     items = [FromItem(source.this, view, names)]
@@ -149,17 +155,33 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
                 hint="dpdb FILE.csv makes a table of a file, and SHOW TABLES lists them",
                 place=place(node, binder.text),
             )
-        case exp.Subquery(this=exp.Table() as table) if not table.args.get("joins"):
+        case exp.Subquery(this=exp.Table() as table):
             only(node, binder.text, "this", "alias")
-            view, names = _source(table, tree, binder)
+            if _is_join(node) and not node.alias:
+                raise Unsupported(
+                    "a join in parentheses is the first in FROM, or has a name",
+                    hint="FROM a JOIN (b JOIN c USING (k)) AS d USING (k)",
+                    place=place(table, binder.text),
+                )
+            if _is_join(node):
+                first = table.copy()
+                joins = first.args.pop("joins")
+                every = exp.Select(
+                    expressions=[exp.Star()], from_=exp.From(this=first), joins=joins
+                )
+                view, names = _view(exp.Subquery(this=every), binder.within()), frozenset()
+            else:
+                view, names = _source(table, tree, binder)
+        case exp.Unnest() | exp.Values():
+            rows = exp.Subquery(this=constant_rows(node, binder.text))
+            view, names = _view(rows, binder.within()), frozenset()
         case exp.Subquery():
             only(node, binder.text, "this", "alias")
             view, names = _view(node, binder.within()), frozenset()
         case _:
-            listed = "UNNEST stands alone beside a table: FROM t, UNNEST([1, 2]) AS p"
             raise Unsupported(
                 "only tables and SELECTs can be in FROM",
-                hint=listed if isinstance(node, exp.Unnest) else "SELECT COUNT(*) FROM t",
+                hint="SELECT COUNT(*) FROM t",
                 place=place(tree, binder.text),
             )
     if (alias := node.args.get("alias")) is not None:
@@ -167,6 +189,11 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
         view = _renamed(view, alias, binder)
     names = frozenset({node.alias.casefold()}) if node.alias else names
     return view, names
+
+
+def _is_join(node: exp.Subquery) -> bool:
+    """Whether tables are joined in parentheses."""
+    return isinstance(node.this, exp.Table) and bool(node.this.args.get("joins"))
 
 
 def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]:

@@ -68,7 +68,7 @@ class PredicateBinder(ABC):
                 only(node, self.text, "this", "low", "high", "symmetric")
                 return self._between(node, depth)
             case exp.In():
-                only(node, self.text, "this", "expressions")
+                only(node, self.text, "this", "expressions", "unnest")
                 return self._in(node, depth)
             case exp.Is():
                 only(node, self.text, "this", "expression")
@@ -109,6 +109,13 @@ class PredicateBinder(ABC):
 
     def _in(self, node: exp.Expr, depth: int) -> Expr:
         items = node.expressions
+        if (listed := node.args.get("unnest")) is not None:  # x IN UNNEST([1, 2]) is x IN (1, 2).
+            only(listed, self.text, "expressions")
+            items = [one for each in listed.expressions for one in each.expressions]
+        if listed is not None and not (items and isinstance(listed.expressions[0], exp.Array)):
+            raise Unsupported(
+                "IN UNNEST takes constants", hint="IN UNNEST([1, 2])", place=self.place(node)
+            )
         if len(items) > MAX_LIST:
             raise TooLarge(
                 f"a list of {len(items)} values, {MAX_LIST} are allowed", place=self.place(node)

@@ -24,7 +24,7 @@ from dpdb.plan.expressions.expressions import (
     children,
     size,
 )
-from dpdb.plan.logical.derived import Derived, released
+from dpdb.plan.logical.derived import Derived, first_table
 from dpdb.plan.logical.query import Query
 from dpdb.plan.relations.relations import JoinKind, Scan, Source
 from dpdb.policy.catalog import Kind, Table
@@ -90,7 +90,7 @@ def derived_view(derived: Derived) -> View:
     columns = tuple(
         (name, Slot("column", index, kind)) for index, (name, kind) in enumerate(derived.columns)
     )
-    return View(next(released(derived)).table, columns, derived=derived)
+    return View(first_table(derived), columns, derived=derived)
 
 
 @lru_cache(maxsize=64)

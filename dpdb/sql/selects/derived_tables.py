@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from dpdb.errors import InvalidOption, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Slot, slots
-from dpdb.plan.logical.derived import Derived, Released, Selection, is_one_row
+from dpdb.plan.logical.derived import ONE_ROW, Derived, Released, Selection, is_one_row
 from dpdb.plan.logical.query import Ordering, Output, PublicRows, Query
 from dpdb.records import dataclass
-from dpdb.sql.aggregates.aggregates import is_aggregated
+from dpdb.sql.aggregates.aggregates import has_aggregate, is_aggregated
 from dpdb.sql.from_clause import sources
 from dpdb.sql.from_clause.arrangement import with_lookups
 from dpdb.sql.from_clause.exact_answers import known_value
@@ -226,9 +226,7 @@ def single_row(
     It is an aggregate SELECT without GROUP BY over one of the answers: its row is there
     whatever rows the answer has.
     """
-    parts = [part for item in tree.expressions for part in item.walk()]
-    starred = any(isinstance(item, exp.Star) for item in tree.expressions)
-    if starred or not any(isinstance(part, exp.Subquery) for part in parts):
+    if any(isinstance(item, exp.Star) or has_aggregate(item) for item in tree.expressions):
         raise Unsupported(
             "a query reads FROM a table",
             hint="without FROM a SELECT computes with subqueries: (SELECT COUNT(*) FROM t) / 2",
@@ -238,7 +236,7 @@ def single_row(
     scalars, answers, outputs = _computed(tree, written, binder, constants=True)
     if not scalars.found:  # All subqueries are public: take one of them as an answer.
         scalars, answers, outputs = _computed(tree, written, binder, constants=False)
-    first = scalars.found[0]
+    first = scalars.found[0] if scalars.found else ONE_ROW
     check_terms(terms, Scope(derived_view(first), {}, scalars, tree))
     return Selection(
         first, outputs, grouped=True, windows=tuple(answers.windows), scalars=tuple(scalars.found)

@@ -16,6 +16,7 @@ from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.plan.unit_work import check_time
 from dpdb.policy.catalog import Policy
+from dpdb.policy.numbers import decimal
 from dpdb.records import dataclass
 from dpdb.sql.selects.binder import NO_TABLES, bind
 from dpdb.sql.selects.short_statements import summary, written_out
@@ -236,24 +237,38 @@ def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, Te
         at += 1
         if token.token_type is not TokenType.SELECT:
             continue
-        if [each.text.upper() for each in tokens[at:first]] not in _CLAUSES:
+        following = [each.text.upper() for each in tokens[at:first]]
+        if following[:2] not in _CLAUSES:
+            continue
+        if following[2:] != ["OPTIONS"]:
+            at += 2
             continue
         inside = list(takewhile(lambda t: t.token_type is not TokenType.R_PAREN, tokens[first:]))
         at = first + len(inside) + 1
         if not inside or inside[0].token_type is not TokenType.L_PAREN or at > len(tokens):
             raise SyntaxFault("OPTIONS takes (name = value, …)", place=words.place(skip + first))
-        if terms:
-            raise InvalidOption(
-                "two SELECTs of a statement have OPTIONS",
-                hint="those of one SELECT hold for the statement",
-                place=place_at(tokens[first - 1].start, words.text),
-            )
-        options, terms[token.start] = read_options(words.text, inside[1:])
+        if inside[1:]:
+            given, terms[token.start] = read_options(words.text, inside[1:])
+            where = place_at(tokens[first - 1].start, words.text)
+            options = _together(options, given, where)
     return kept, options, terms
 
 
-_CLAUSES = [["WITH", word, "OPTIONS"] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
-"""The words before OPTIONS; the second is BigQuery's older form."""
+def _together(before: Options, given: Options, where: Place) -> Options:
+    """The options of a statement of which two SELECTs have some; one of them says each."""
+    if NO_OPTIONS in (before, given):
+        return given if before == NO_OPTIONS else before
+    both = [each.epsilon for each in (before, given) if each.epsilon is not None]
+    share = f"epsilon = {decimal(sum(both, Fraction(0)))}" if both else "each option"
+    raise InvalidOption(
+        "two SELECTs of a statement have OPTIONS",
+        hint=f"{share} in the OPTIONS of one holds for the statement; its SELECTs share it",
+        place=where,
+    )
+
+
+_CLAUSES = [["WITH", word] for word in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")]
+"""The words behind SELECT, with or without OPTIONS; the second is BigQuery's older form."""
 
 
 def _outermost_select(tokens: list[Token]) -> int | None:

@@ -12,14 +12,14 @@ from functools import partial
 from sqlglot import exp
 
 from dpdb.errors import Place, StatementError, Unsupported
-from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, slots
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, Slot, slots
 from dpdb.plan.logical.derived import Derived, Released, Selection, Window
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
 from dpdb.plan.logical.query import Output, Query
 from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.unit_work import check_rows
-from dpdb.policy.catalog import Policy, changed
+from dpdb.policy.catalog import Kind, Policy, changed
 from dpdb.policy.names import written
 from dpdb.records import dataclass
 from dpdb.sql.aggregates.named_arguments import refuse_intervals
@@ -266,6 +266,8 @@ def _check_source(relation: Relation | None, tree: exp.Select, binder: SelectBin
 def _view(table: PerUnit, outputs: tuple[Output, ...], having: Expr | None) -> View:
     def column(leaf: Slot | ColumnRef) -> Expr:
         assert isinstance(leaf, Slot)
+        if leaf.role == "grouping":  # There is one level, with all keys.
+            return Literal(0, Kind.INTEGER)
         columns = table.key_columns if leaf.role == "key" else table.aggregate_columns
         return ColumnRef(columns[leaf.index])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sqlglot import exp
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import InvalidOption, Place, TooLarge, TypeMismatch
@@ -24,7 +25,7 @@ _CALL = "=>"
 """The name of the call around an aggregate with named arguments; nobody can type it."""
 _ENDS = {
     TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
-    TokenType.END,
+    TokenType.END, TokenType.STAR, *Parser.TYPE_TOKENS,
 }  # fmt: skip
 """Tokens before CLAMPED BETWEEN; none of them can stand before a column called `clamped`."""
 

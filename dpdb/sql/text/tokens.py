@@ -264,7 +264,10 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
     if first is None:
         if isinstance(source, exp.From):
             return [each.sql() for each in tree.expressions]  # FROM t is SELECT * FROM t.
-        raise Unsupported("a subquery begins with SELECT", place=place(source, text))
+        if all(isinstance(each, exp.Alias) for each in tree.expressions):
+            return [each.alias for each in tree.expressions]  # Constants in FROM.
+        hint = "(SELECT COUNT(*) FROM t)"
+        raise Unsupported("a subquery begins with SELECT", hint=hint, place=place(source, text))
     names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
     rest = dropwhile(lambda token: token.start != first, tokens)
     behind = [_named(token, names) for token in rest]
