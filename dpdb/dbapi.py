@@ -15,6 +15,7 @@ nothing of the budget.
 from __future__ import annotations
 
 import datetime
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -152,6 +153,18 @@ Described = tuple[str, Kind, None, None, None, None, bool]
 """The name of a column, its type, and whether it may hold NULL; the rest is unknown."""
 
 
+_WORD = r'(?:[^\W\d]\w*|"(?:[^"]|"")+")'
+_NAMED = re.compile(rf"(?:{_WORD}\.)?({_WORD})")
+
+
+def _bare(name: str) -> str:
+    """The name of a column without its table and quotes, as other drivers have it."""
+    named = _NAMED.fullmatch(name)
+    if named is None or not named[1].startswith('"'):
+        return name if named is None else named[1]
+    return named[1][1:-1].replace('""', '"')
+
+
 def connect(*sources: Any, **options: Any) -> Connection:  # noqa: ANN401 (those of dpdb.connect)
     """A connection to files or policies, with the arguments of `dpdb.connect`."""
     with translated_errors():
@@ -187,6 +200,7 @@ class Connection:
 
     def cursor(self) -> Cursor:
         """A new cursor."""
+        _ = self.session
         return Cursor(self)
 
     def commit(self) -> None:
@@ -242,7 +256,7 @@ class Cursor:
             named = list(columns(answer, intervals=False))
         rows = list(zip(*(cells for _, _, cells in named), strict=True))
         self.description = tuple(
-            (name, kind, None, None, None, None, True) for name, kind, _ in named
+            (_bare(name), kind, None, None, None, None, True) for name, kind, _ in named
         )
         self.rowcount = len(rows)
         self._rows = iter(rows)

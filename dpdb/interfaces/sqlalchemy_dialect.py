@@ -44,6 +44,7 @@ class DpdbDialect(default.DefaultDialect):
     default_paramstyle = "qmark"
     supports_statement_cache = True
     supports_native_boolean = True
+    div_is_floordiv = False
     supports_alter = supports_default_values = supports_sane_rowcount = False
     postfetch_lastrowid = insert_returning = False
 
@@ -57,9 +58,13 @@ class DpdbDialect(default.DefaultDialect):
         return dbapi
 
     def create_connect_args(self, url: URL) -> ConnectArgsType:
+        if url.host or url.username or url.port:
+            raise UsageError("dpdb:// has no host", hint="three slashes: dpdb:///people.csv")
         options: dict[str, Any] = {}
         for name, value in url.query.items():
-            if name not in (*_TEXTS, *_WHOLE, "teach") or not isinstance(value, str):
+            if not isinstance(value, str):
+                raise UsageError(f"{name} is given twice")
+            if name not in (*_TEXTS, *_WHOLE, "teach"):
                 known = ", ".join((*_TEXTS, *_WHOLE, "teach"))
                 raise UsageError(f"{name} is no argument of dpdb://", hint=f"it has {known}")
             options[name] = value
@@ -115,8 +120,12 @@ class DpdbDialect(default.DefaultDialect):
     def _nothing(self, *_: object, **__: object) -> list[Any]:
         return []
 
-    get_view_names = get_foreign_keys = get_indexes = _nothing
+    get_view_names = get_foreign_keys = get_indexes = get_materialized_view_names = _nothing
     get_unique_constraints = get_check_constraints = get_schema_names = _nothing
+    get_temp_table_names = get_temp_view_names = get_sequence_names = _nothing
+
+    def get_table_options(self, *_: object, **__: object) -> Any:  # noqa: ANN401
+        return {}
 
     def get_table_comment(self, *_: object, **__: object) -> Any:  # noqa: ANN401
         return {"text": None}

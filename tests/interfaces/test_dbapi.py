@@ -126,7 +126,7 @@ def test_closed_connections_and_cursors_answer_nothing(connection: dbapi.Connect
     session = connection.session
     connection.close()
     for act in (cursor.fetchone, lambda: cursor.execute(COUNT, [30]), connection.commit,
-                connection.rollback, connection.close):  # fmt: skip
+                connection.rollback, connection.cursor, connection.close):  # fmt: skip
         with pytest.raises(dbapi.InterfaceError, match="the connection is closed"):
             act()
     with pytest.raises(dpdb.UsageError, match="closed"):

@@ -60,6 +60,10 @@ def test_arguments_of_a_url(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(dpdb.UsageError, match="epsilom is no argument"):
         engine_on(options="epsilom=1").connect()
+    with pytest.raises(dpdb.UsageError, match="epsilon is given twice"):
+        engine_on(options="epsilon=1&epsilon=2").connect()
+    with pytest.raises(dpdb.UsageError, match="has no host"):
+        sa.create_engine("dpdb://people.csv").connect()
     for options in ("queries=many", "epsilon=much", "seed=1", "teach=maybe"):
         with pytest.raises(sa.exc.DBAPIError):
             engine_on(options=options).connect()
@@ -84,6 +88,8 @@ def test_tables_and_columns_are_those_of_the_policy(engine: Any, people: Any) ->
         inspector.get_foreign_keys("people"), inspector.get_unique_constraints("people"),
         inspector.get_check_constraints("people"), inspector.get_table_comment("people")["text"],
         inspector.get_pk_constraint("people")["constrained_columns"],
+        inspector.get_temp_table_names(), inspector.get_sequence_names(),
+        inspector.get_table_options("people"),
     ):  # fmt: skip
         assert not nothing
     assert balance(engine).queries_left == 10
@@ -108,6 +114,31 @@ def test_a_query_that_is_built(engine: Any, people: Any) -> None:
         "name LIKE 'A%' AND zip IN (10025, 11215) AND income > 0.5 GROUP BY zip"
     )
     assert balance(engine).epsilon_left == 1 - written.cost.epsilon
+
+
+def test_odd_names_and_whole_division(tmp_path: Path) -> None:
+    """Names are those of the file, and `//` is the floor of a quotient."""
+    names = ["Order", 'a "b"', "p%c", "x:y"]
+    lines = ['Order,"a ""b""",p%c,x:y', *(f"{at},{at % 2},{at % 3},{at}" for at in range(8))]
+    (tmp_path / "odd t.csv").write_text("\n".join(lines), encoding="utf-8")
+    keys = "".join(f'"{name}" = {{ type = "integer" }}\n' for name in ("Order", "p%c", "x:y"))
+    (tmp_path / "odd t.toml").write_text(
+        f'[tables."odd t"]\npublic = true\n[tables."odd t".columns]\n{keys}'
+        '\'a "b"\' = { type = "integer" }\n',
+        encoding="utf-8",
+    )
+    engine = engine_on(tmp_path / "odd t.toml", "")
+    table = sa.Table("odd t", sa.MetaData(), autoload_with=engine)
+    assert sorted(table.c.keys()) == sorted(names)
+    query = sa.select(table.c[names[1]], table.c["p%c"], table.c.Order // 2).where(
+        table.c["x:y"] == 7
+    )
+    with engine.connect() as connection:
+        assert connection.execute(query).all() == [(1, 1, 3)]
+        text = sa.text('SELECT t."a ""b""", "p%c" FROM "odd t" AS t WHERE t."x\\:y" = :x')
+        assert dict(connection.execute(text, {"x": 7}).mappings().one()) == {names[1]: 1, "p%c": 1}
+        bare = sa.text('SELECT t."Order", COUNT(*) FROM "odd t" AS t GROUP BY 1')
+        assert [*connection.execute(bare).keys()] == ["Order", "COUNT(*)"]
 
 
 def test_values_are_never_read_as_sql(engine: Any) -> None:
