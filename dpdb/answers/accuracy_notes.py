@@ -34,7 +34,12 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
 from dpdb.policy.timestamps import read_timestamp
-from dpdb.privacy.mechanisms.mechanism import GridSelection, IntervalSelection, SecretNoise
+from dpdb.privacy.mechanisms.mechanism import (
+    BoundsSelection,
+    GridSelection,
+    IntervalSelection,
+    SecretNoise,
+)
 
 DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"
@@ -55,6 +60,8 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     for each in releases:
         if isinstance(each.release.mechanism, GridSelection):
             notes += _walk_notes(each)
+        elif isinstance(each.release.mechanism, BoundsSelection):
+            pass
         elif each.release.noise is None and not _keys(each.release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{each.column} {_way(each.release)}, and {why}")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from dpdb.answers.record import Cell
 from dpdb.plan.expressions.expressions import Cast, ColumnRef
 from dpdb.plan.logical.query import Function
-from dpdb.plan.physical.bounds import FAILURE, bins, threshold
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.timestamps import iso_text
+from dpdb.privacy.mechanisms.mechanism import BoundsSelection
 
 COLUMN_COLUMNS = ("column", "type", "lower", "upper", "values", "nulls", "names")
 
@@ -74,15 +75,16 @@ Bounds = tuple[Fraction, Fraction]
 
 
 def suggested(estimate: Estimate, plan: Plan, draws: Draws) -> Bounds | None:
-    """The ends of the outermost bins with noisy numbers above the threshold; None without any."""
-    assert estimate.aggregate.argument is not None
-    own, (release,) = bins(estimate.aggregate.argument.kind), estimate.releases
-    noise = plan.releases[release].noise
-    assert noise is not None
-    numbers = reversed(draws[release][0].tolist())  # the highest bin is drawn first
-    least = threshold(noise, len(own))
-    passed = [each for each, number in zip(own, numbers, strict=True) if number > least]
-    return (passed[0].low, passed[-1].high) if passed else None
+    """The bounds that were selected; None if there are too few values to trust them."""
+    release = plan.releases[estimate.releases[0]]
+    assert isinstance(release.statistic, Ranks)
+    assert isinstance(release.mechanism, BoundsSelection)
+    low, high = draws[estimate.releases[0]][0].tolist()
+    counted = [draws[index][0] for index in estimate.releases[1:]]
+    rows = counted[0] if counted else estimate.rows
+    if rows is not None and rows < release.mechanism.rows_needed:
+        return None
+    return low * release.statistic.grid.step, high * release.statistic.grid.step
 
 
 def as_text(bounds: Bounds) -> str:
@@ -101,23 +103,22 @@ def bounds_notes(plan: Plan, draws: Draws) -> tuple[str, ...]:
     )
 
 
-def bin_notes(plan: Plan) -> tuple[str, ...]:
-    """Notes on the number of values from which on a bin is found; the plan alone decides it."""
-    least = [
-        threshold(release.noise, release.size)
-        for release in plan.releases
-        if release.aggregate == "bins" and release.noise is not None
-    ]
-    return tuple(
-        f"bounds leave out what is beyond the last powers of two with about {number:.0f} values "
-        f"or more; noise makes up a bin in {FAILURE:.1%} of answers at most"
-        for number in dict.fromkeys(least)
-    )
+def needs_notes(plan: Plan) -> tuple[str, ...]:
+    """Notes on the values that selected bounds need, and on those that they leave out."""
+    mechanisms = dict.fromkeys(release.mechanism for release in plan.releases)
+    ends = (each for each in mechanisms if isinstance(each, BoundsSelection))
+    return tuple(f"bounds need {needs(each)}" for each in ends)
+
+
+def needs(mechanism: BoundsSelection) -> str:
+    """The number of values that bounds need, and of those that they leave out, in words."""
+    needed, left = f"{mechanism.rows_needed:,}", f"{mechanism.left_out:,}"
+    return f"about {needed} values; they leave out the last {left} or so of a long tail"
 
 
 def _notes(estimate: Estimate, bounds: Bounds | None) -> Iterator[str]:
     if bounds is None:
-        yield "in no bin are there enough values to be told from noise: more epsilon may find some"
+        yield "too few values to find bounds: more epsilon may find some"
         return
     match estimate.aggregate.argument:
         case ColumnRef(column=column) | Cast(operand=ColumnRef(column=column)):

@@ -11,7 +11,7 @@ from dpdb.answers import accuracy_notes, contribution_notes, release_reports, su
 from dpdb.answers.answer import Answer
 from dpdb.answers.contribution_notes import key_notes
 from dpdb.answers.record import Cell, Detail, columns_of
-from dpdb.answers.suggested_bounds import bin_notes
+from dpdb.answers.suggested_bounds import needs_notes
 from dpdb.errors import InvalidOption, UnknownName, Unsupported
 from dpdb.ledger.protocol import Balance, Ledger, Price, QueryLimit, Recorded
 from dpdb.plan.logical.query import Options
@@ -303,7 +303,7 @@ def explained(
                 *notes,
                 *contribution_notes.work_notes(planned),
                 *key_notes(planned),
-                *bin_notes(planned),
+                *needs_notes(planned),
                 *accuracy_notes.plan_notes(options, planned),
             )
         ),

@@ -33,6 +33,7 @@ def masked(text: str) -> str:
     text = re.sub(r"± is [\d.]+ %(?: to [\d.]+ %)? of the answers", "RELATIVE", text)
     over = r"\d+ of \d+ (?:rows|numbers): ± is more than half of the answer(?:\nlarger groups .*)?"
     text = re.sub(over, "RELATIVE", text)
+    text = re.sub(r"\[-?[\d.]+, -?[\d.]+\]|(?<=[a-z]=)-?[\d.]+:-?[\d.]+", "BOUNDS", text)
     text = re.sub(r"(?m)^(\w+)(?:,-?[\d.]+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
     text = re.sub(r"-{2,}", "--", text)

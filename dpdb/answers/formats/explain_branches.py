@@ -13,6 +13,7 @@ from typing import assert_never
 from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.sheet import figure
 from dpdb.answers.release_reports import promised_error
+from dpdb.answers.suggested_bounds import needs
 from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, columns_of
 from dpdb.plan.logical.per_unit import PerUnit
@@ -31,6 +32,7 @@ from dpdb.plan.relations.relations import (
 )
 from dpdb.privacy.mechanisms.mechanism import (
     Additive,
+    BoundsSelection,
     GridSelection,
     IntervalSelection,
     KeySelection,
@@ -57,6 +59,8 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
         yield from _stop(mechanism, statistic, competing_rows)
     elif isinstance(mechanism, IntervalSelection):
         yield from _interval(mechanism)
+    elif isinstance(mechanism, BoundsSelection):
+        yield "needs", needs(mechanism)
     elif isinstance(mechanism, (ValueSelection, SecretNoise)):
         yield "noise", mechanism.nearness
     else:

@@ -162,8 +162,6 @@ def _facts(
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """The branches on a release's argument: its bounds, the parts of a vector, or the segments."""
     match drawn.release.statistic:
-        case Histogram(segments=segments) if drawn.release.aggregate == "bins":
-            yield "bins", f"{len(segments)}, between powers of two; no row is in two"
         case Histogram() as histogram:
             yield from _segments(drawn, histogram)
         case (Total() | Ranks() as statistic) | Tally(weight=Total() as statistic):

@@ -28,7 +28,7 @@ from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import sequential
-from dpdb.privacy.mechanisms.mechanism import GridSelection
+from dpdb.privacy.mechanisms.mechanism import GridSelection, ValueSelection
 
 _FEW = 4
 """Digits of an ε that is spent."""
@@ -84,7 +84,7 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
     if margin := _known_margin(plan, output, estimate):
         return f"± {margin}"
     if estimate.aggregate.function not in (Function.AVG, *_VARIANCES):
-        chosen = any(plan.releases[index].noise is None for index in used)
+        chosen = any(isinstance(each, ValueSelection) for each in mechanisms)
         return _DEPENDS if chosen else _UNKNOWN
     sizes = _margins_by_rows(plan, estimate)
     if not sizes:

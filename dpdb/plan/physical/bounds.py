@@ -1,83 +1,22 @@
-"""Bounds of an aggregate's argument: the error for missing ones, and the bins of APPROX_BOUNDS."""
+"""Bounds of an aggregate's argument: the error for missing ones."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from fractions import Fraction
-from itertools import pairwise
 
 from dpdb.errors import MissingBounds
 from dpdb.plan.expressions.expressions import (
     Cast,
     ColumnRef,
     Expr,
-    Literal,
     children,
-    compare,
-    logic,
 )
 from dpdb.plan.expressions.single_values import SingleValue
 from dpdb.plan.logical.query import Aggregate
 from dpdb.plan.ranges.ranges import Environment, interval
-from dpdb.plan.ranges.statistics import Histogram
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
-from dpdb.privacy.mechanisms.mechanism import Additive
-from dpdb.records import dataclass
-
-FAILURE = 0.001
-"""The probability that a bin without rows is mistaken for one with rows."""
-_SMALLEST, _LARGEST = -10, 53
-"""The exponents of the bins' ends; for whole numbers they begin at 0."""
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Numbers from `low` to `high`: an end nearer to zero is not in it, but in a bin of zero."""
-
-    low: Fraction
-    high: Fraction
-
-
-def bins(kind: Kind) -> tuple[Bin, ...]:
-    """All bins in ascending order; that of zero holds nothing else.
-
-    The outermost bins also hold the values beyond them, as no bounds can reach farther.
-    """
-    first = 0 if kind is Kind.INTEGER else _SMALLEST
-    ends = [Fraction(0), *(Fraction(2) ** exponent for exponent in range(first, _LARGEST + 1))]
-    above = [Bin(low, high) for low, high in pairwise(ends)]
-    below = [Bin(-each.high, -each.low) for each in reversed(above)]
-    return (*below, Bin(Fraction(0), Fraction(0)), *above)
-
-
-def histogram(argument: Expr, where: Expr | None) -> Histogram:
-    """The statistic that counts the values in each bin: a segment for each, the highest bin first.
-
-    Its conditions are, for each bin, that a value is in it or below it: so a row fulfils that of
-    its own bin and those of all above.
-    """
-    *others, _ = bins(argument.kind)
-    whole = argument.kind is Kind.INTEGER
-    inside = [
-        compare(
-            "<=" if each.low >= 0 else "<",
-            argument,
-            Literal(int(each.high) if whole else each.high, argument.kind),
-        )
-        for each in others
-    ]
-    inside.append(compare("=", argument, argument))  # whatever is not NULL
-    conditions = tuple(each if where is None else logic("and", [where, each]) for each in inside)
-    number = len(conditions)
-    segments = ((False,) * place + (True,) * (number - place) for place in reversed(range(number)))
-    return Histogram(conditions, tuple(segments))
-
-
-def threshold(mechanism: Additive, number: int) -> float:
-    """The level that noise exceeds in any of `number` bins with probability at most FAILURE."""
-    return mechanism.quantile(1 - FAILURE / number)
 
 
 def in_query(column: Column) -> str:

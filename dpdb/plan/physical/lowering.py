@@ -13,7 +13,6 @@ from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.logical.per_unit import number_of_values
 from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Options, Query
-from dpdb.plan.physical import bounds
 from dpdb.plan.physical.bounds import missing_bounds
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moment_lowering import SQUARES_LIMIT, MomentLowering
@@ -42,6 +41,9 @@ from dpdb.records import dataclass
 
 MAX_MAGNITUDE = 10**100
 """The largest magnitude of a value: its squares and their sums are far from overflow in doubles."""
+
+_COUNTED = Fraction(1, 10)
+"""The part of the share of APPROX_BOUNDS that counts the values: of few, bounds are not told."""
 
 RowCount = Callable[[Table], int]
 """Returns the number of rows of a table; called only if that number is public."""
@@ -256,9 +258,13 @@ class AggregateLowering:
     def _approx_bounds(self) -> Lowered:
         if self.query.keys:
             raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
-        statistic = bounds.histogram(self._argument, self.aggregate.where)
-        noise = self.divided(len(statistic.segments)).choice.for_total(1, 1, self.share)
-        return Lowered([Release("bins", statistic, noise)], Interval(), None)
+        aggregate, share = self.aggregate, self.share
+        statistic = Ranks(self._argument, aggregate.where, self._extremes_grid(), Fraction(1, 2))
+        counted = replace(aggregate, function=Function.COUNT)
+        counting = replace(self, aggregate=counted, share=share.part(_COUNTED)).lower()
+        ends = self.choice.for_ends(share.part(1 - _COUNTED) if counting.releases else share)
+        releases = [Release("bounds", statistic, ends), *counting.releases]
+        return Lowered(releases, Interval(), counting.public_rows)
 
     def divided(self, segments: int) -> AggregateLowering:
         """The lowering for a histogram, which divides each group into segments."""

@@ -18,6 +18,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.levels import LOOKS
 from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
+from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds
 from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
@@ -173,6 +174,14 @@ class MechanismChoice:
         bracket = Bracket(change, epsilon, confidence, reach, groups)
         return bracket if bracket.target < MOST_RANKS else None
 
+    def for_ends(self, share: BudgetShare) -> FoundEnds:
+        """The mechanism for bounds of values that nobody knows any of."""
+        change = 2 * sensitivity.rank(Fraction(1, 2), self.contribution)
+        epsilon = share.epsilon * (MORE_IF_CONCENTRATED if share.concentrated else 1)
+        ends = FoundEnds(int(change), epsilon)
+        self._check_selecting(min(each.epsilon for each in ends.selections), 2)
+        return ends
+
     def for_mode(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
         """The mechanism for the value of the largest score among declared ones.
 
@@ -230,13 +239,16 @@ class MechanismChoice:
     def _exponential(self, change: Fraction, share: BudgetShare, one_sided: bool) -> Exponential:
         groups = self.contribution.groups_touched
         mechanism = Exponential(change, _selecting(share), one_sided, groups)
-        if mechanism.epsilon < 2 * groups * SLACK:
+        self._check_selecting(mechanism.epsilon, groups)
+        return mechanism
+
+    def _check_selecting(self, epsilon: Fraction, selections: int) -> None:
+        if epsilon < 2 * selections * SLACK:
             raise TooLarge(
                 "epsilon is too small to select a value with",
                 hint="ask for more epsilon, or for fewer things at once",
                 place=self.place,
             )
-        return mechanism
 
     def _walk(self, share: BudgetShare) -> Walk:
         contribution = self.contribution

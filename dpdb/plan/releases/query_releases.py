@@ -148,7 +148,8 @@ class QueryReleases:
             lowered = quantiles.lower(lowering, shown.get(index))
             own = tuple(range(first, first + len(lowered.releases)))
             self.releases += lowered.releases
-            self.estimates[index] = Estimate(lowering.aggregate, own, lowered.range)
+            rows = lowered.public_rows
+            self.estimates[index] = Estimate(lowering.aggregate, own, lowered.range, rows)
             return
         self.releases += joint.releases
         for column, (each, bracket) in enumerate(zip(members, joint.brackets, strict=True)):

@@ -22,11 +22,12 @@ The other sets are by what is released, and so by what is asked about its accura
                        holds at a `confidence` and has about `target` ranks to spare
     GridSelection      a rung beyond which few rows lie, `steps_below` and `rows_above` at any
                        confidence, with `threshold` and `rows_needed` for who reads EXPLAIN
+    BoundsSelection    a lower and an upper bound: `rows_needed`, and how many are `left_out`
     KeySelection       the keys that are shown, each with its noisy number of units: `shown_from`,
                        `surely_from`, and the `noise` before the cut
 
 To add one, write it beside these, add it to a set here, and let mypy say where it is missing. A
-selection that releases one of the five is read, explained and has its ± as they have. A new set is
+selection that releases one of these is read, explained and has its ± as they have. A new set is
 for new ways to read what is released.
 """
 
@@ -37,6 +38,7 @@ from typing import assert_never, get_args
 
 from dpdb.errors import InternalError
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves, nodes
@@ -52,9 +54,10 @@ Additive = Laplace | Gaussian | Staircase
 ValueSelection = Exponential | Halves
 IntervalSelection = Bracket
 GridSelection = Walk
+BoundsSelection = FoundEnds
 KeySelection = Threshold
 SecretNoise = Smooth
-Selection = ValueSelection | IntervalSelection | GridSelection
+Selection = ValueSelection | IntervalSelection | GridSelection | BoundsSelection
 Mechanism = Additive | Selection | SecretNoise | KeySelection
 MECHANISMS: tuple[type[Mechanism], ...] = get_args(Mechanism)
 _OF_KIND: dict[NoiseKind, type[Additive]] = {each.kind: each for each in get_args(Additive)}
@@ -79,7 +82,9 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             return mechanism.reach
         case Bracket():
             return mechanism.rank_reach
-        case Halves() | Walk() | Smooth() | Threshold() | Laplace() | Gaussian() | Staircase():
+        case Halves() | Walk() | FoundEnds() | Smooth() | Threshold():
+            return None
+        case Laplace() | Gaussian() | Staircase():
             return None
         case other:
             assert_never(other)
@@ -110,6 +115,8 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
             return _EACH + len(mechanism.widths)
         case Walk():
             return _EACH + values
+        case FoundEnds():
+            return 3 * _EACH + 4 * mechanism.selections[0].reach
         case Smooth():
             if not mechanism.beta:
                 return _EACH

@@ -48,26 +48,26 @@ def ladder(lower: int, upper: int) -> tuple[int, ...]:
     before the next such distance, so that near the anchor every whole number is a rung.
     """
     anchor = min(max(0, lower), upper)
-    above = _distances(upper - anchor)
-    below = _distances(anchor - lower)
+    above = distances(upper - anchor)
+    below = distances(anchor - lower)
     ends = [*(above[i + 1] - 1 for i in range(len(above) - 1)), upper - anchor]
     rungs = [anchor - distance for distance in reversed(below)]
     return tuple(dict.fromkeys([*rungs, anchor, *(anchor + end for end in ends)]))
 
 
-def _distances(limit: int) -> list[int]:
-    """The whole numbers ⌈2^(k/16)⌉, k = 0, 1, …, up to `limit`, without repeats."""
-    distances: list[int] = []
+def distances(limit: int, halvings: int = 4) -> list[int]:
+    """The whole numbers ⌈2^(k/2^halvings)⌉, k = 0, 1, …, up to `limit`, without repeats."""
+    found: list[int] = []
     exponent = 0
     while True:
         root = 2**exponent
-        for _ in range(4):  # the sixteenth root, rounded down
+        for _ in range(halvings):  # the sixteenth root, or another, rounded down
             root = math.isqrt(root)
-        distance = root if root**RUNGS_PER_OCTAVE == 2**exponent else root + 1
+        distance = root if root ** (1 << halvings) == 2**exponent else root + 1
         if distance > limit:
-            return distances
-        if not distances or distance > distances[-1]:
-            distances.append(distance)
+            return found
+        if not found or distance > found[-1]:
+            found.append(distance)
         exponent += 1
 
 

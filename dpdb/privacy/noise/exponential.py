@@ -47,24 +47,28 @@ class Weights(NamedTuple):
 
 
 def binary_weights(
-    distances: npt.NDArray[np.int64] | npt.NDArray[np.float64], rate: Fraction
+    distances: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    rate: Fraction,
+    farthest: int = FARTHEST,
 ) -> Weights:
     """Integer weights proportional to exp(-rate·distance), each to a relative error of 2^-44.
 
     Distances below 2^53 are exact. As doubles larger ones, `rate` and the product have a relative
     error of 2^-53 each, so an exponent of at most 80 has an error below 2^-45, and exp adds a few
-    times 2^-53.
+    times 2^-53. Exponents are clamped at `farthest`; for 240 the error is below 2^-43.
     """
-    exponents = np.minimum(distances * float(rate), FARTHEST)
+    exponents = np.minimum(distances * float(rate), farthest)
     mantissas, powers = np.frexp(np.exp(-exponents))
-    return Weights((mantissas * _MANTISSA).astype(np.int64), powers + _SHIFT)
+    return Weights((mantissas * _MANTISSA).astype(np.int64), powers + _SHIFT * farthest // FARTHEST)
 
 
 def weights(
-    distances: npt.NDArray[np.int64] | npt.NDArray[np.float64], rate: Fraction
+    distances: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    rate: Fraction,
+    farthest: int = FARTHEST,
 ) -> list[int]:
     """The integer weights of `binary_weights`, as Python's integers."""
-    return binary_weights(distances, rate).whole()
+    return binary_weights(distances, rate, farthest).whole()
 
 
 def select_value(

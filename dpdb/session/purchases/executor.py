@@ -25,6 +25,7 @@ from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
@@ -34,7 +35,7 @@ from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.noise import exponential, halves, smooth, staircase, thresholds
+from dpdb.privacy.noise import ends, exponential, halves, smooth, staircase, thresholds
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.exact_values import disclosures
@@ -176,17 +177,8 @@ class Executor:
                 return _with_noise(exact, lambda size: noise.gaussian(variance, size))
             case Staircase():
                 return _with_noise(exact, lambda size: staircase.draws(mechanism, noise, size))
-            case Exponential() if isinstance(statistic, Tally):
-                chosen = [
-                    exponential.select_index(np.asarray(counts).tolist(), mechanism, noise)
-                    for counts in exact.cells
-                ]
             case Exponential():
-                ends, fraction = _ranks(statistic).ends, _ranks(statistic).fraction
-                chosen = [
-                    exponential.select_value(values, ends, fraction, mechanism, noise)
-                    for values in exact.cells
-                ]
+                chosen = [_selected(each, statistic, mechanism, noise) for each in exact.cells]
             case Bracket():
                 fraction = _ranks(statistic).fraction
                 around = centres if centres.ndim == 1 else centres[:, release.column]
@@ -195,19 +187,30 @@ class Executor:
                     for values, centre in zip(exact.cells, around.tolist(), strict=True)
                 ]
             case Halves():
-                ends = _ranks(statistic).ends
-                chosen = [halves.select_quantiles(v, ends, mechanism, noise) for v in exact.cells]
+                grid = _ranks(statistic).ends
+                chosen = [halves.select_quantiles(v, grid, mechanism, noise) for v in exact.cells]
+            case FoundEnds():
+                grid = _ranks(statistic).ends
+                chosen = [ends.select_ends(v, grid, mechanism, noise) for v in exact.cells]
             case Walk():
                 rungs = _ranks(statistic).rungs
                 return thresholds.stops(list(exact.cells), rungs, mechanism, noise)
             case Smooth():
-                ends = _ranks(statistic).ends
-                chosen = [smooth.release(values, ends, mechanism, noise) for values in exact.cells]
+                grid = _ranks(statistic).ends
+                chosen = [smooth.release(values, grid, mechanism, noise) for values in exact.cells]
             case Threshold():
                 raise AssertionError("keys are selected before the rest is drawn")
             case other:
                 assert_never(other)
         return np.array(chosen, dtype=np.int64)
+
+
+def _selected(cell: Any, statistic: Statistic, mechanism: Exponential, noise: Noise) -> int:  # noqa: ANN401 (numbers, or sorted values)
+    """The index of a cell's commonest value, or its quantile."""
+    if isinstance(statistic, Tally):
+        return exponential.select_index(np.asarray(cell).tolist(), mechanism, noise)
+    ranks = _ranks(statistic)
+    return exponential.select_value(cell, ranks.ends, ranks.fraction, mechanism, noise)
 
 
 def _ranks(statistic: Statistic) -> Ranks:

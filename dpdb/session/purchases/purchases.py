@@ -16,7 +16,7 @@ from dpdb.answers.contribution_notes import bounding_notes, key_notes
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.intervals.confidence_intervals import few_rows_notes
 from dpdb.answers.record import Detail
-from dpdb.answers.suggested_bounds import bin_notes, bounds_notes
+from dpdb.answers.suggested_bounds import bounds_notes, needs_notes
 from dpdb.answers.tables.derived import noisy_table
 from dpdb.answers.tables.groups import with_all_keys
 from dpdb.errors import BudgetExceeded, OutOfResources, paid_for
@@ -239,7 +239,7 @@ def bought(
                 *purchase.notes,
                 *key_notes(planned),
                 *bounds_notes(planned, noisy.draws),
-                *bin_notes(planned),
+                *needs_notes(planned),
                 *accuracy_notes.interval_notes(planned),
                 *accuracy_notes.only_noise_notes(columns, cells),
                 *few_rows_notes(planned, noisy.draws),

@@ -1,0 +1,115 @@
+"""Exact draws of the ends of a column's values; `mechanisms.ends` has the law and its proof."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpdb.privacy.mechanisms.ends import POWER, FoundEnds, rungs
+from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.noise.exponential import (
+    Weights,
+    binary_weights,
+    choose,
+    choose_piece,
+    ranked_pieces,
+    weights,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dpdb.privacy.noise.protocols import Noise, SortedValues
+
+_FARTHEST = 240
+"""The largest exponent of an end: (2/2^54)^6 > e^-222, so that the farthest rung can win."""
+_BITS = 330
+"""2^-330 < (2/2^54)^6: the base of every rung is a whole number after scaling."""
+_FARTHER = 4, 16, 64
+"""An end is moved out by a rung for each of these times the scale that it is beyond."""
+
+
+def select_ends(
+    values: SortedValues, grid: tuple[int, int], mechanism: FoundEnds, noise: Noise
+) -> tuple[int, int]:
+    """A lower and an upper bound on the `grid` (lowest, highest), for sorted `values` on it."""
+    low, high = grid
+    centring, scaling, ending = mechanism.selections
+    starts, lengths, each = centre_pieces(values, grid, centring)
+    piece = choose_piece(each, lengths, noise)
+    centre = int(starts[piece]) + noise.below(int(lengths[piece]))
+    centre = min(max(centre, low), high)
+    steps = rungs(high - low)
+    scale = steps[choose(scale_weights(values, centre, steps, scaling), noise)]
+    up, down = (choose(each, noise) for each in end_weights(values, centre, scale, steps, ending))
+    upper = centre + steps[_moved_out(up, scale, steps)]
+    lower = centre - steps[_moved_out(down, scale, steps)]
+    return max(lower, low), min(upper, high)
+
+
+def centre_pieces(
+    values: SortedValues, grid: tuple[int, int], mechanism: Exponential
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Weights]:
+    """The grid cut where score or octave changes: starts, lengths, and the weight of a point.
+
+    The grid is made wider to whole octaves, which have as many points as a power of two.
+    """
+    octaves = _octaves(*grid)
+    ranked = ranked_pieces(values, (octaves[0], octaves[-1] - 1), Fraction(1, 2), mechanism)
+    cuts = np.union1d(ranked.starts, octaves)
+    starts, lengths = cuts[:-1], np.diff(cuts)
+    of = ranked.starts.searchsorted(starts, side="right") - 1
+    ranks = len(values)  # n/2 and distances from it are counted in halves
+    apart = np.maximum(2 * ranked.lowest[of] - ranks, ranks - 2 * ranked.highest[of])
+    each = binary_weights(np.maximum(0, apart), mechanism.rate / 2)
+    octave = octaves.searchsorted(starts, side="right") - 1
+    sizes = np.log2(np.diff(octaves)).astype(np.int32)[octave]
+    return starts, lengths, Weights(each.mantissas, each.powers + sizes.max() - sizes)
+
+
+def _octaves(low: int, high: int) -> npt.NDArray[np.int64]:
+    """The first points of 0 and of the octaves ±(2^(k-1), 2^k] of a grid, and the end of all."""
+    powers = 1 << np.arange(max(abs(low), abs(high), 1).bit_length() + 1, dtype=np.int64)
+    firsts = np.concatenate((-powers[::-1], [0, 1], powers + 1))
+    first, last = firsts.searchsorted((low, high), side="right")
+    return np.asarray(firsts[first - 1 : last + 1], dtype=np.int64)
+
+
+def scale_weights(
+    values: SortedValues, centre: int, steps: tuple[int, ...], mechanism: Exponential
+) -> list[int]:
+    """The weight of each rung as the median of the distances, which are rounded up to rungs."""
+    reach = np.array(steps, dtype=np.int64)
+    upto = values.searchsorted(centre + reach, side="right")
+    upto = upto - values.searchsorted(centre - reach, side="left")
+    below = np.concatenate(([0], upto[:-1]))
+    apart = np.maximum(2 * below - len(values), len(values) - 2 * upto)
+    return weights(np.maximum(0, apart), mechanism.rate / 2)
+
+
+def end_weights(
+    values: SortedValues,
+    centre: int,
+    scale: int,
+    steps: tuple[int, ...],
+    mechanism: Exponential,
+) -> tuple[list[int], list[int]]:
+    """The weights of each rung above the centre, and of each below."""
+    reach = np.array(steps, dtype=np.int64)
+    above = len(values) - values.searchsorted(centre + reach, side="right")
+    below = values.searchsorted(centre - reach, side="left")
+    base = [(min(2 * scale, rung) ** POWER << _BITS) // rung**POWER for rung in steps]
+
+    def weighed(beyond: npt.NDArray[np.int64]) -> list[int]:
+        falling = weights(beyond, mechanism.rate, _FARTHEST)
+        return [own * weight for own, weight in zip(base, falling, strict=True)]
+
+    return weighed(above), weighed(below)
+
+
+def _moved_out(place: int, scale: int, steps: tuple[int, ...]) -> int:
+    """The index of the rung that is taken for a selected one: farther out in a heavy tail."""
+    more = sum(steps[place] > times * scale for times in _FARTHER)
+    return min(place + more, len(steps) - 1)
