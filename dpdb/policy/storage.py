@@ -41,7 +41,7 @@ class Storage(Enum):
     PARQUET = _Facts("Parquet", (".parquet",), streamed=True)
     DUCKDB = _Facts("DuckDB", (".duckdb",), streamed=True, inner="table")
     SQLITE = _Facts("SQLite", (".db", ".sqlite", ".sqlite3"), inner="table")
-    JSON = _Facts("JSON lines", (".jsonl", ".ndjson"), typed=False)
+    JSON = _Facts("JSON", (".jsonl", ".ndjson", ".json"), typed=False)
     EXCEL = _Facts("Excel", (".xlsx",), typed=False, inner="sheet")
     POSTGRESQL = _Facts("PostgreSQL", schemes=("postgresql", "postgres"))
     SPARK = _Facts("Spark", schemes=("spark",))
@@ -65,7 +65,7 @@ def file_kind(path: Path) -> Storage:
 
 
 _FOREIGN = {
-    ".json": "json", ".xml": "xml", ".feather": "feather", ".orc": "orc", ".xls": "excel",
+    ".xml": "xml", ".feather": "feather", ".orc": "orc", ".xls": "excel",
     ".dta": "stata", ".sav": "spss",
 }  # fmt: skip
 """Ends of the names of files that are not read, and the readers that pandas has for them."""
@@ -74,19 +74,13 @@ _FOREIGN = {
 def _refuse_foreign(path: Path, named: Path) -> None:
     """Raise an error for a file that by its name is of a kind that is not read.
 
-    As CSV, the lines of a JSON file would be counted as rows.
+    As CSV, the lines of an XML file would be counted as rows.
     """
     reader = _FOREIGN.get(path.suffix.lower())
     if reader is None:
         return
-    read = f'pandas.read_{reader}("{named}")'
-    to = named.with_suffix("")
-    hint = f'{read}.to_parquet("{to}.parquet") writes one that is read'
-    if reader == "json":
-        hint = (
-            f"if each line is an object, call it {to}.jsonl; if not, {read}"
-            f'.to_json("{to}.jsonl", orient="records", lines=True) writes such lines'
-        )
+    to = f"{named.with_suffix('')}.parquet"
+    hint = f'pandas.read_{reader}("{named}").to_parquet("{to}") writes one that is read'
     raise DataFileError(f"{named}: files named {path.suffix} are not read", hint=hint)
 
 

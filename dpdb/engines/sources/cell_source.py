@@ -1,13 +1,15 @@
-"""Files whose rows come as cells, one by one: SQLite, JSON lines, Excel."""
+"""Files whose rows come as cells, one by one: SQLite, JSON, Excel."""
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
@@ -135,14 +137,20 @@ def _cell(value: bytes | int | float | None) -> bytes:
 
 
 _LINE = 1 << 20
-"""The most bytes of a line: a longer one is a row without values.
+"""The most bytes of a line or an element: a longer one is a row without values.
 
 A line of so many keys or objects takes a third of a second and 50 MB.
 """
 
 
+_MOST_JSON = 1 << 30
+"""The most bytes of a file that is an array: all of it is held."""
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},]', re.DOTALL)
+"""A text, or what begins, ends or separates values."""
+
+
 class JsonReader(CellReader):
-    """Reads one object in each line; in a line that is none every value is missing."""
+    """Reads one object in each line, or in each element of an array."""
 
     def rows(self, table: Table, names: Sequence[str]) -> Iterator[Row]:
         for item in json_objects(table):
@@ -150,20 +158,55 @@ class JsonReader(CellReader):
 
 
 def json_objects(table: Table) -> Iterator[dict[str, Any]]:
-    """The objects of a table's files, with numbers as they are written; blank lines are none."""
+    """The objects of a table's files, with numbers as they are written.
+
+    A line or an element of an array that is no object, or is too long, has no values; a blank
+    line is no row. A file is an array if its name ends in .json, and it begins with a bracket.
+    """
     for path in table.files:
         try:
             with path.open("rb") as file:
-                while line := file.readline(_LINE):
-                    rest = line
-                    while len(rest) == _LINE and not rest.endswith(b"\n"):
-                        rest = file.readline(_LINE)
-                    if rest is not line:
-                        yield {}
-                    elif line.strip():
-                        yield _object(line)
+                start = file.read(_LINE).removeprefix(codecs.BOM_UTF8).lstrip()
+                file.seek(0)
+                array = path.suffix.lower() == ".json" and start.startswith(b"[")
+                for item in _elements(file, table.named(path)) if array else _lines(file):
+                    if item.strip():
+                        yield _object(item) if len(item) <= _LINE else {}
         except OSError as error:
             raise DataFileError(f"cannot read {table.named(path)}: {error.strerror}") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long, its beginning and a byte more."""
+    while line := file.readline(_LINE):
+        rest = line
+        while len(rest) == _LINE and not rest.endswith(b"\n"):
+            rest = file.readline(_LINE)
+        yield line if rest is line else line + b"x"
+
+
+def _elements(file: BinaryIO, named: str) -> Iterator[bytes]:
+    """The elements of an array, cut at its commas: each is then read by itself, as a line is."""
+    text = file.read(_MOST_JSON + 1)
+    if len(text) > _MOST_JSON:
+        raise DataFileError(
+            f"{named} is an array of over {_MOST_JSON >> 30} GiB", hint="write one object a line"
+        )
+    depth = start = 0
+    for token in _TOKEN.finditer(text):
+        mark = text[token.start() : token.start() + 1]
+        if mark in b"[{":
+            depth += 1
+            start = token.end() if depth == 1 else start
+        elif mark == b"," and depth == 1:
+            yield text[start : token.start()].strip() or b"null"
+            start = token.end()
+        elif mark in b"]}":
+            depth -= 1
+            if not depth:
+                yield text[start : token.start()]
+                return
+    yield text[start:]
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import assert_never
 
+from dpdb.errors import DataFileError
 from dpdb.lab.studies.cells import record_blocks, text_rows
 from dpdb.lab.studies.file_layout import as_written
 from dpdb.lab.studies.suggested_types import SuggestedType, suggested_decimal, suggested_type
@@ -97,8 +98,16 @@ def _keys(table: Table) -> list[str]:
     """The keys of the first rows, in the order in which they first come."""
     from dpdb.engines.sources.cell_source import json_objects  # noqa: PLC0415
 
-    rows = islice(json_objects(table), SAMPLE_ROWS)
-    return [*dict.fromkeys(key for row in rows for key in row)]
+    rows = [*islice(json_objects(table), SAMPLE_ROWS)]
+    keys = [*dict.fromkeys(key for row in rows for key in row)]
+    alone = len(rows) == 1 and any(isinstance(value, dict | list) for value in rows[0].values())
+    if keys and not alone:
+        return keys
+    raise DataFileError(
+        f'{table.path}: rows are objects such as {{"age": 30}}, one in each line or in an array',
+        hint=f'pandas.json_normalize(…).to_json("{table.path.with_suffix(".jsonl")}", '
+        'orient="records", lines=True) writes such lines',
+    )
 
 
 def _typed_draft(table: Table) -> Draft:

@@ -15,7 +15,9 @@ from dpdb.engines.sources import cell_source
 from dpdb.engines.sources.opening import open_source
 from dpdb.errors import DataFileError
 from dpdb.interfaces.cli.main import main
+from dpdb.lab.studies.draft import drafts
 from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.reading.reader import read_policy
 from dpdb.policy.schemas import workbook as workbooks
 from dpdb.policy.schemas.table_files import check_file, undeclared_tables
@@ -117,11 +119,50 @@ def test_what_sqlite_computes_is_left_out(tmp_path: Path) -> None:
 def test_a_value_of_json_is_as_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, text: Any, number: Any
 ) -> None:
+    """In a line and in an array; in an array what is not closed takes the rest."""
     monkeypatch.setattr(cell_source, "_LINE", 1 << 17)
     path = tmp_path / "t.jsonl"
     path.write_text(f'\ufeff{{"x": "first"}}\n\n{line}\r\n{{"x": "last"}}')
     assert column(path) == ["first", text, "last"]
     assert column(path, Kind.NUMBER) == [None, number, None]
+    path = path.rename(tmp_path / "t.json")
+    assert column(path) == ["first", text, "last"]
+    path.write_text(f'\ufeff [{{"x": "first"}},\n{line},\r\n{{"x": "last"}}\n]\n')
+    closed = ["last"] if line.count("[") == line.count("]") and line[-1] in "]}" else []
+    assert column(path) == ["first", text, *closed]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[]", []),
+        ("", []),
+        ('[{"x": "a,b]}"}, {"x": "\\"[{"}, {"y": {"x": [1, {}]}, "x": 3}]', ["a,b]}", '"[{', "3"]),
+        ('[{"x": 1}, 5, "x", null, [], {"x": 2},]', ["1", None, None, None, None, "2"]),
+        ('[{"x": 1}, , {"x": 2}', ["1", None, "2"]),
+        ('[{"x": "%s"}, {"x": 2}]' % ("y" * 300), [None, "2"]),
+    ],
+)
+def test_elements_of_an_array_of_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: list[str | None]
+) -> None:
+    monkeypatch.setattr(cell_source, "_LINE", 256)
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    assert column(path) == found
+    monkeypatch.setattr(cell_source, "_MOST_JSON", 20)
+    if len(text) > 20:
+        with pytest.raises(DataFileError, match="is an array of over"):
+            column(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{\n}", '{"data": [{"x": 1}]}', "[[1, 2]]"])
+def test_init_says_where_json_holds_no_rows(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    with pytest.raises(DataFileError, match="rows are objects") as refused:
+        drafts(str(path), CsvFormat())
+    assert 't.jsonl"' in (refused.value.hint or "")
 
 
 def test_a_line_of_json_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +319,7 @@ def test_a_file_that_is_no_archive_is_no_workbook(tmp_path: Path) -> None:
         undeclared_tables(path)
 
 
-@pytest.mark.parametrize("suffix", [".db", ".jsonl", ".xlsx"])
+@pytest.mark.parametrize("suffix", [".db", ".jsonl", ".json", ".xlsx"])
 def test_init_drafts_a_policy_that_check_reads(
     tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -292,7 +333,8 @@ def test_init_drafts_a_policy_that_check_reads(
     elif suffix == ".xlsx":
         workbook(path, [("name", "age", "day"), *rows])
     else:
-        path.write_text('{"name": "a", "age": 7, "day": "2020-01-02"}\n{"name": "b", "age": 8.5, "day": "x"}\n{"age": 9}\n')  # fmt: skip
+        lines = ['{"name": "a", "age": 7, "day": "2020-01-02"}', '{"name": "b", "age": 8.5, "day": "x"}', '{"age": 9}']  # fmt: skip
+        path.write_text("\n".join(lines) if suffix == ".jsonl" else f"[{','.join(lines)}]")
     assert main(["init", str(path), "-o", str(tmp_path / "people.toml")]) == 0
     kinds = [each.kind for each in read_policy(tmp_path / "people.toml").tables[0].columns]
     assert kinds[:2] == [Kind.TEXT, Kind.NUMBER]

@@ -217,17 +217,16 @@ def test_rows_that_are_longer_than_the_header_are_told(run: Run, make: Make) -> 
 def test_a_kind_of_file_that_is_not_read_is_known_by_its_name(
     run: Run, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As CSV, `[` would be a column, and each line of JSON a row."""
+    """As CSV, each line of XML would be a row."""
     pandas = pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    path = make('[\n{"a": 1},\n{"a": 2}\n]\n').rename("t.json")
+    path = make("<rows><row><a>1</a></row><row><a>2</a></row></rows>\n").rename("t.xml")
     for words in (("init", path), (path, "-c", "SELECT COUNT(*) FROM t")):
         ran = run(*words)
         assert (ran.code, ran.out) == (2, "")
-        [statement] = re.findall(r"if not, (.*) writes such lines", ran.err)
-    eval(statement, {"pandas": pandas})  # what the hint tells to type
-    assert run("init", "t.jsonl", "-o", "t.toml").code == 0
-    exact = run("t.toml", "--teach", "--csv", "-c", "SET dp = off; SELECT COUNT(*) FROM t")
+        assert re.findall(r"pandas\.read_xml\(.t\.xml.\)\.to_parquet\(.t\.parquet.\)", ran.err)
+    pandas.read_xml("t.xml", parser="etree").to_parquet("t.parquet")
+    exact = run("t.parquet", "--teach", "--csv", "-c", "SET dp = off; SELECT COUNT(*) FROM t")
     assert exact.out.split()[-1] == "2"
 
 
