@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dpdb.answers.record import CellColumn
-from dpdb.answers.release_reports import release_labels, segment_sums
+from dpdb.answers.release_reports import promised_error, release_labels, segment_sums
 from dpdb.answers.suggested_bounds import declared_range
 from dpdb.plan.expressions.expressions import (
     Cast,
@@ -26,7 +26,7 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.logical.derived import has_intervals
 from dpdb.plan.logical.query import Options, are_sought
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, at_once
 from dpdb.plan.ranges.ranges import narrow
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.plan.relations.contradictions import hint
@@ -41,6 +41,10 @@ from dpdb.privacy.mechanisms.mechanism import (
     SecretNoise,
 )
 
+NONNEGATIVE = (
+    "counts below 0 are raised, and all others lowered for it: small counts are too high in the "
+    "mean, large ones too low; ± is that of the counts before"
+)
 DERIVED_NOTE = "the rest is computed from these noisy answers, and costs nothing"
 SURE = f"{100 * CONFIDENCE:.0f} % sure"
 """The confidence of intervals, in words."""
@@ -51,7 +55,8 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
     if planned.derived is not None:
         shown = planned.subplans if has_intervals(planned.derived) else ()
         below = (interval_notes(subplan) for subplan in shown)
-        return tuple(dict.fromkeys(note for notes in below for note in notes))
+        raised = [NONNEGATIVE for each in planned.cubes if each.nonnegative]
+        return tuple(dict.fromkeys([*raised, *(note for notes in below for note in notes)]))
     notes = [*_contradiction_notes(planned), *_text_date_notes(planned)]
     releases = list(_shown_releases(planned))
     drawn = (each.release for each in releases)
@@ -122,10 +127,25 @@ def plan_notes(options: Options, planned: Plan) -> tuple[str, ...]:
 
 def _derived_notes(planned: Plan) -> Iterator[str]:
     """EXPLAIN's notes on a SELECT over answers: the answers, and the price of the rest."""
-    if len(planned.subplans) > 1:
+    for cube in planned.cubes:
+        yield from _cube_notes(planned, cube)
+    if len(planned.subplans) > 1 and not planned.cubes:
         groups = "; ".join(map(_groups, planned.subplans))
         yield f"{len(planned.subplans)} answers share ε: {groups}"
     yield DERIVED_NOTE
+
+
+def _cube_notes(planned: Plan, cube: DrawnCube) -> Iterator[str]:
+    """EXPLAIN's notes on levels that add up: the part of ε that each has, and each one's ±."""
+    named = [_groups(planned.subplans[place]) for place in cube.places]
+    pairs = list(zip(named, cube.parts, strict=True))
+    drawn = ", ".join(f"{decimal(100 * part)} % of ε {name}" for name, part in pairs if part)
+    yield f"{len(named)} levels add up: {drawn}"
+    for place, output in enumerate(cube.shown[0].outputs):
+        errors = [promised_error(each, each.outputs[place]) for each in cube.shown]
+        if None not in errors:
+            told = (f"± {error:.3g} {name}" for error, name in zip(errors, named, strict=True))
+            yield f"{output.label}: {', '.join(told)} ({SURE})"
 
 
 def _groups(planned: Plan) -> str:

@@ -9,20 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
+from itertools import islice
 
-from dpdb.errors import TooLarge, Unsupported
-from dpdb.plan.expressions.expressions import Slot
+from dpdb.errors import InvalidOption, TooLarge, Unsupported
+from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
 from dpdb.plan.logical.query import FoundKeys, Query
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, ReleasedGroup
-from dpdb.plan.ranges.group_keys import found_places, is_found, key_values
+from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, ReleasedGroup
+from dpdb.plan.ranges.group_keys import found_places, is_found, key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
-from dpdb.plan.releases import quantiles
+from dpdb.plan.releases import cube_plans, quantiles
 from dpdb.plan.releases.allocation import allocate, competing_rows
 from dpdb.plan.releases.key_selection import number_of_selections, selects_keys
 from dpdb.plan.releases.query_releases import MAX_GROUPS, QueryReleases
@@ -56,7 +58,13 @@ def plan(
     group_count = _most_groups(query, values)
     shared = sharing(query, context)
     shares = allocate(query, shared.all_shares, group_count, share, context)
-    return _plan_within(query, context, shared, shares, CONFIDENCE)
+    planned = _plan_within(query, context, shared, shares, CONFIDENCE)
+    if (options.goal or options.nonnegative) and not planned.cubes:
+        raise InvalidOption(
+            "goal and nonnegative are for counts and sums by CUBE, ROLLUP or GROUPING SETS",
+            hint="levels of AVG, COUNT and SUM add up where all values of the keys are declared",
+        )
+    return planned
 
 
 def outline(query: Query, policy: Policy) -> Plan:
@@ -74,11 +82,11 @@ def outline(query: Query, policy: Policy) -> Plan:
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
     if isinstance(query, DerivedQuery) and query.derived is not None:
         cells = {
-            each: math.prod(len(key_values(key, each.where, {})) for key in each.keys)
+            each: math.prod(len(_with_null(each, key, {})) for key in each.keys)
             for each in query.subqueries
         }
         most_rows(query.derived, cells)
-    values = tuple(key_values(key, query.where, {}) for key in query.keys)
+    values = tuple(_with_null(query, key, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
     return _without_releases(query, values, estimates, subplans, policy)
 
@@ -97,12 +105,7 @@ def _plan_within(
     `confidence` is that of the answer's intervals, None where none is shown. `candidates` are the
     rows among which noise decides, in the SELECT that reads the answer, which are shown.
     """
-    inner, read = _inner_confidences(query, context, confidence), _candidates(query)
-    below = zip(query.subqueries, shared.subqueries, strict=True)
-    subplans = tuple(
-        _plan_within(subquery, context, own, shares, inner.get(index), candidates=read)
-        for index, (subquery, own) in enumerate(below)
-    )
+    subplans, cubes = _subplans(query, context, shared, shares, confidence)
     known: Environment = {
         Slot("subquery", index, subplan.outputs[0].expression.kind): subplan.interval_of(
             subplan.outputs[0]
@@ -126,7 +129,45 @@ def _plan_within(
         groups=tuple(own.groups),
         remembered=own.reused,
         parallel=own.parallel,
+        cubes=cubes,
     )
+
+
+def _subplans(
+    query: Query,
+    context: PlanningContext,
+    shared: Sharing,
+    shares: Iterator[BudgetShare],
+    confidence: float | None,
+) -> tuple[tuple[Plan, ...], tuple[DrawnCube, ...]]:
+    """The plans of the subqueries, and the cubes among them, whose levels have unequal shares."""
+    inner, read = _inner_confidences(query, context, confidence), _candidates(query)
+    of_levels: dict[int, list[BudgetShare]] = {}
+
+    def planned(place: int, shares: Iterator[BudgetShare], context: PlanningContext) -> Plan:
+        subquery, own = query.subqueries[place], shared.subqueries[place]
+        return _plan_within(subquery, context, own, shares, inner.get(place), candidates=read)
+
+    def level(place: int, factor: Fraction) -> Plan:
+        own = (share.part(factor) for share in of_levels[place])
+        return planned(place, own, replace(context, options=options))
+
+    options = replace(context.options, mechanism=context.options.kind.of_ratios)
+    subplans: dict[int, Plan] = {}
+    for place, subquery in enumerate(query.subqueries):
+        if subquery.cube:
+            of_levels[place] = list(islice(shares, shared.subqueries[place].all_shares))
+        else:
+            subplans[place] = planned(place, shares, context)
+    cubes = list[DrawnCube]()
+    for places in cube_plans.members(query.subqueries):
+        number = sum(map(bool, (of_levels[place] for place in places)))
+        drawn, cube = cube_plans.drawn_together(
+            query.subqueries, places, level, number, options, concentrated=context.concentrated
+        )
+        subplans.update(zip(places, drawn, strict=True))
+        cubes += [] if cube is None else [cube]
+    return tuple(subplans[place] for place in range(len(subplans))), tuple(cubes)
 
 
 def _inner_confidences(
@@ -156,19 +197,24 @@ def _most_rows_of(query: Query) -> int:
     return _most_groups(query, _key_values(query, {}))
 
 
-KeyValues = tuple[tuple[Value, ...], ...]
+KeyValues = tuple[tuple[Value | None, ...], ...]
 """The possible values of each key; an empty tuple for a key found in the data."""
 
 
 def _key_values(query: Query, known: Environment) -> KeyValues:
     """The values that the keys can have; each combination of them is a group."""
     values = tuple(
-        () if is_found(key, query.where) else key_values(key, query.where, known)
-        for key in query.keys
+        () if is_found(key, query.where) else _with_null(query, key, known) for key in query.keys
     )
     if _number(values) > MAX_GROUPS:
         raise TooLarge(f"GROUP BY makes {_number(values)} groups, {MAX_GROUPS} are allowed")
     return values
+
+
+def _with_null(query: Query, key: Expr, known: Environment) -> tuple[Value | None, ...]:
+    """The values that a key can have, with NULL last in a level of a cube that has such rows."""
+    null = query.cube and not leaves_no_null(key, query.where)
+    return (*key_values(key, query.where, known), *([None] if null else []))
 
 
 def _number(values: KeyValues) -> int:

@@ -25,6 +25,7 @@ import numpy as np
 from dpdb.answers.estimates import Draws, at_least_one, deviation, read
 from dpdb.answers.intervals import single_numbers
 from dpdb.answers.intervals.noise_tails import TINY, Real, SumOfNoises
+from dpdb.answers.intervals.weighted_noises import PairOfSums
 from dpdb.plan.logical.query import SAMPLED
 from dpdb.plan.physical.moments import Combination, Estimate, PartIndex
 from dpdb.plan.physical.plan import Plan
@@ -54,7 +55,7 @@ class NoisyLine:
     """The weight of each noise in b."""
     side: Real
     """1 where positive sums are looked at, and -1 where negative ones are."""
-    noises: SumOfNoises
+    noises: SumOfNoises | PairOfSums
 
     def room(self, x: Real, functions: ModuleType) -> Real:
         """The distance by which the sum could grow on its side and still be noise alone.
@@ -177,10 +178,14 @@ class NoisyMoments:
 
     def line(self, at_zero: NoisySum, slope: NoisySum, side: Array, confidence: float) -> NoisyLine:
         """The sums `at_zero` - x·`slope`, which are noise alone for the true x."""
+        levels = [self.plan.releases[release].level for release, _ in self._places]
         [law] = {noise.law for noise in self._noises}
         assert law is not None
         scales = tuple(float(noise.scale) for noise in self._noises)
-        noises = SumOfNoises(law, scales, confidence)
+        noises: SumOfNoises | PairOfSums = SumOfNoises(law, scales, confidence)
+        if first := levels[0]:
+            deviations = [each.deviation for each in levels if each]
+            noises = PairOfSums(first.terms, deviations[-1] / deviations[0], confidence)
         return NoisyLine(at_zero.value, slope.value, at_zero.weights, slope.weights, side, noises)
 
     def _sum(self, combination: Combination | None) -> NoisySum:

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from dpdb.answers.intervals import single_numbers
+from dpdb.answers.intervals import single_numbers, weighted_noises
 from dpdb.plan.physical.moments import Combination
 from dpdb.plan.physical.plan import Plan, at_once
 from dpdb.privacy.mechanisms.kinds import Law
@@ -134,6 +134,8 @@ def _of_three(distance: Real, scales: Sequence[Real], functions: ModuleType) -> 
 
 def margin_of(combination: Combination, plan: Plan, confidence: float) -> float:
     """A z that the noise in a combination exceeds with probability at most 1 - confidence."""
+    if any(plan.releases[release].level for (release, _), _ in combination.weights):
+        return _margin_of_levels(combination, plan, confidence)
     noises, weights = list[Additive](), list[float]()
     for (release, _), weight in combination.weights:
         drawn = plan.releases[release]
@@ -141,6 +143,18 @@ def margin_of(combination: Combination, plan: Plan, confidence: float) -> float:
         noises += [drawn.noise] * drawn.terms
         weights += [float(weight)] * drawn.terms
     return margin(tuple(weights), tuple(noises), confidence)
+
+
+def _margin_of_levels(combination: Combination, plan: Plan, confidence: float) -> float:
+    """The margin of a combination of values that each add up noises of several levels."""
+    return weighted_noises.margin(
+        tuple(
+            (float(weight) * own, number, noise)
+            for (release, _), weight in combination.weights
+            for own, number, noise in plan.releases[release].noises
+        ),
+        confidence,
+    )
 
 
 @lru_cache(maxsize=256)

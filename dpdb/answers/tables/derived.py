@@ -14,6 +14,7 @@ import numpy as np
 
 from dpdb.answers.estimates import Noisy, points, scalar, vector
 from dpdb.answers.record import Detail
+from dpdb.answers.tables.cubes import level_tables
 from dpdb.answers.tables.groups import Groups, aggregated, grouped, windowed, with_keys
 from dpdb.answers.tables.noisy_table import (
     Accuracy,
@@ -52,8 +53,12 @@ def noisy_table(plan: Plan, noisy: Noisy) -> NoisyTable:
         return empty_table(plan)
     if plan.derived is None:
         return answer_table(plan, points(plan, noisy.draws), noisy.subqueries, noisy)
-    below = zip(plan.subplans, noisy.subresults, strict=True)
-    return derived_table(plan.derived, [noisy_table(*each) for each in below])
+    tables: dict[int, NoisyTable] = {}
+    for cube in plan.cubes:
+        tables.update(zip(cube.places, level_tables(cube, plan, noisy), strict=True))
+    below = enumerate(zip(plan.subplans, noisy.subresults, strict=True))
+    answers = [tables.get(place) or noisy_table(*each) for place, each in below]
+    return derived_table(plan.derived, answers)
 
 
 def _scalar_value(plan: Plan, noisy: Noisy) -> AnyVector:

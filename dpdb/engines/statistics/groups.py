@@ -37,7 +37,8 @@ def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
     """For every row the index of its group by the declared keys, or their number."""
     undeclared = () if plan.found is None else plan.found.places
     declared = [
-        (key, values)
+        # NULL can be the last of the values: its index is that of rows without any of the others.
+        (key, tuple(value for value in values if value is not None), len(values))
         for place, (key, values) in enumerate(zip(plan.keys, plan.key_values, strict=True))
         if place not in undeclared
     ]
@@ -45,15 +46,15 @@ def declared_codes(plan: Plan, frame: Frame, rows: int) -> Array:
         places_among(frame.columns[key.column.name], values)
         if isinstance(key, ColumnRef) and _is_stored(key, values)
         else _places_of(key, values, frame, rows)
-        for key, values in declared
+        for key, values, _ in declared
     ]
     if len(places) == 1:
         return places[0]
     group = np.zeros(rows, dtype=np.int64)
     outside = np.zeros(rows, dtype=bool)
-    for place, (_, values) in zip(places, declared, strict=True):
-        group = group * len(values) + place
-        outside |= place == len(values)
+    for place, (_, _, number) in zip(places, declared, strict=True):
+        group = group * number + place
+        outside |= place == number
     return np.where(outside, plan.declared_groups, group)
 
 

@@ -152,6 +152,9 @@ class Options:
     mechanism: NoiseKind | None = None
     sensitivity: str | None = None
     interval: str | None = None
+    goal: str | None = None
+    """Which errors are made small of levels that are drawn together."""
+    nonnegative: str | None = None
 
     @property
     def kind(self) -> NoiseKind:
@@ -195,6 +198,11 @@ class Query:
     options: Options = NO_OPTIONS
     least_units: int = 1
     """The fewest units that a key found in the data must have to be shown."""
+    cube: tuple[Expr, ...] = ()
+    """The keys of all levels of a CUBE that add up, of which the query is one.
+
+    Such a level has a group for rows in which a key is NULL.
+    """
 
     def with_options(self, options: Options) -> Query:
         """The query with other options, and with what was worked out of its other fields."""

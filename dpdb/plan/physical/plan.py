@@ -13,6 +13,7 @@ from dpdb.plan.expressions.single_values import stored_columns
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.derived import Derived, noisy_columns
 from dpdb.plan.logical.query import FoundKeys, Ordering, Output, are_sought
+from dpdb.plan.physical.cubes import Cube, LevelNoise, WeightedNoises
 from dpdb.plan.physical.moments import Estimate, GroupMoments
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval
@@ -56,6 +57,8 @@ class Release:
     """Index of the bracket's quantile among the quantiles that are selected together."""
     terms: int = 1
     """Number of noisy values of an earlier answer that each value of this release adds up."""
+    level: LevelNoise | None = None
+    """For values that follow from all levels of a cube, the noises in each."""
 
     def __hash__(self) -> int:
         """The hash of the fields, computed once: lookups of remembered releases use it often."""
@@ -70,6 +73,13 @@ class Release:
     def noise(self) -> Additive | None:
         """The noise on each value, where its law is public."""
         return public_noise(self.mechanism)
+
+    @property
+    def noises(self) -> WeightedNoises:
+        """The noises that are added up in each value; none where the mechanism adds none."""
+        if self.level is not None:
+            return self.level.terms
+        return () if self.noise is None else ((1.0, self.terms, self.noise),)
 
     @property
     def size(self) -> int:
@@ -120,14 +130,34 @@ ReleaseFamily = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
+class DrawnCube:
+    """The levels of a cube among the subplans of a plan, whose values add up when they are shown.
+
+    Some levels may not be drawn: their values are sums of those of others.
+    """
+
+    cube: Cube
+    places: tuple[int, ...]
+    """The index of each level's subplan."""
+    shown: tuple[Plan, ...]
+    """The plan of each level as its values are shown, with the noise that they have then."""
+    parts: tuple[Fraction, ...]
+    """The part of ε that each level has, or of ρ."""
+    nonnegative: bool = False
+    """Whether counts are shown as whole numbers of at least 0."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """The physical plan of one SELECT: groups, releases, estimates and columns of the answer."""
 
     table: Source
     where: Expr | None
     keys: tuple[Expr, ...]
-    key_values: tuple[tuple[Value, ...], ...]
+    key_values: tuple[tuple[Value | None, ...], ...]
     """The possible values of each key; an empty tuple for a key found in the data.
+
+    In a level of a cube NULL can be the last: rows that have none of the others are there.
 
     Each combination of values is a group; the values of the last key change fastest.
     """
@@ -158,6 +188,8 @@ class Plan:
     """The keys whose values are found in the data, if there are any."""
     work: UnitWork = NO_WORK
     """The work that one unit can add to the plan and its subqueries."""
+    cubes: tuple[DrawnCube, ...] = ()
+    """The cubes among the subplans of a SELECT over answers."""
 
     @property
     def unit_seconds(self) -> float:
@@ -213,6 +245,15 @@ class Plan:
         """Whether the policy alone gives the answer, because no row can count for it."""
         drawn = self.subplans or are_sought(self.found)
         return not drawn and all(estimate.contradiction for estimate in self.estimates)
+
+    @cached_property
+    def shown(self) -> tuple[Plan, ...]:
+        """The subplans as their values are shown, those of a cube when they add up."""
+        levels = {
+            place: plan for each in self.cubes
+            for place, plan in zip(each.places, each.shown, strict=True)
+        }  # fmt: skip
+        return tuple(levels.get(place, plan) for place, plan in enumerate(self.subplans))
 
     @property
     def aggregates(self) -> int:

@@ -20,15 +20,17 @@ from dpdb.plan.expressions.expressions import (
     Compare,
     Expr,
     InList,
+    IsNull,
     Literal,
     Logic,
+    Not,
     children,
 )
 from dpdb.plan.expressions.functions import TEXT_CALLS
 from dpdb.plan.expressions.text_functions import text_function
 from dpdb.plan.ranges.function_ranges import DATES, day_range, starts_within, timestamp_step
 from dpdb.plan.ranges.intervals import Interval
-from dpdb.plan.ranges.ranges import Environment, interval, narrow
+from dpdb.plan.ranges.ranges import Environment, interval, narrow, nullable
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.policy.numbers import CALENDAR
 from dpdb.policy.timestamps import DAY, TIMESTAMPS, iso_text
@@ -107,6 +109,20 @@ def _admitted(key: Expr, where: Expr | None, values: Values) -> Values:
 def has_key_values(column: Column) -> bool:
     """Whether rows can be grouped by the column without any filter."""
     return not is_found(ColumnRef(column), None)
+
+
+def leaves_no_null(key: Expr, where: Expr | None) -> bool:
+    """Whether no row for which `where` is true has NULL as its `key`."""
+    match where:
+        case Logic(operator="and", operands=operands):
+            return any(leaves_no_null(key, each) for each in operands)
+        case Logic(operator="or", operands=operands):
+            return all(leaves_no_null(key, each) for each in operands)
+        case Not(operand=IsNull(operand=operand)) | InList(operand=operand):
+            return operand == key
+        case Compare(left=left, right=right):
+            return key in (left, right)
+    return not nullable(key)
 
 
 @lru_cache(maxsize=256)

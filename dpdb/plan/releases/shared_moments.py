@@ -140,4 +140,6 @@ def covariance(one: Combination, other: Combination, releases: Sequence[Release]
 def _variance(release: Release) -> Fraction:
     """The variance of the noise on each value, added up over its terms."""
     assert release.noise is not None
+    if release.level is not None:
+        return Fraction(release.level.deviation) ** 2
     return release.terms * release.noise.variance

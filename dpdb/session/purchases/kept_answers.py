@@ -93,8 +93,10 @@ class KeptAnswer:
         cls, key: object, purchase: Purchase, plan: Plan, series: tuple[str, ...] = ()
     ) -> KeptAnswer:
         """The purchase for a plan, in the form that is kept."""
-        # Which rows pass a filter with a subquery, and which keys are found, depends on noise.
-        groups = () if plan.subplans or plan.found else plan.groups
+        # Which rows pass a filter with a subquery, and which keys are found, depends on noise; and
+        # other queries have no cells of NULL.
+        null = any(None in values for values in plan.key_values)
+        groups = () if plan.subplans or plan.found or null else plan.groups
         return cls(key, purchase, plan.fresh, plan.remembered, plan.keys, groups, series)
 
     def answering(self, plan: Plan) -> Purchase | None:

@@ -142,7 +142,9 @@ def plans_of(
 
 def _noise(planned: Plan) -> float:
     """The logarithm of the noise of a plan: the mean over its releases."""
-    sizes = [size for release in planned.every_release if (size := _size(release))]
+    cubes = [cube for each in planned.every_plan for cube in each.cubes]
+    shown = [release for cube in cubes for plan in cube.shown for release in plan.releases]
+    sizes = [size for release in shown or planned.every_release if (size := _size(release))]
     return fmean(map(math.log, sizes)) if sizes else 0.0
 
 
@@ -154,7 +156,8 @@ def _size(release: Release) -> float:
     """
     totals = [part.statistic for part in release.parts if isinstance(part.statistic, Total | Tally)]
     row = max([1, *(abs(end) for total in totals for end in total.bounds)])
-    return math.sqrt(len(release.parts)) * release.mechanism.spread / row
+    spread = release.level.deviation if release.level else release.mechanism.spread
+    return math.sqrt(len(release.parts)) * spread / row
 
 
 def key_of(planned: Plan, options: Options) -> str:

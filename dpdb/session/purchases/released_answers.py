@@ -35,6 +35,8 @@ def chosen(query: Query, choose: Choose, draws: Callable[[Plan], Draws]) -> Chos
     alone = choose(query)
     if alone.before is not None or not isinstance(query, DerivedQuery):
         return alone
+    if alone.plans[-1].cubes:  # answers that were given one by one do not add up
+        return alone
     return alone if query.options.has_accuracy_goal else _read_again(query, alone, choose, draws)
 
 
@@ -73,6 +75,8 @@ def keep(query: Query, bought: Chosen, purchase: Purchase, memory: Memory) -> No
         return
     plan, result = bought.plans[purchase.step], purchase.result
     for subplan, noisy in zip(plan.subplans, result.noisy.subresults, strict=True):
+        if not any(subplan.every_release):
+            continue
         own = replace(purchase, result=replace(result, noisy=noisy, revealed=()), step=0)
         memory.keep(Chosen((subplan,), key_of(subplan, query.options)), own)
 
@@ -81,7 +85,7 @@ def foresee(query: Query, chosen: Chosen, shared: Shared, memory: Memory) -> Non
     """Take note of what `keep` will remember when the query is answered."""
     memory.foresee(chosen, shared)
     if isinstance(query, DerivedQuery):
-        for subplan in chosen.plans[-1].subplans:
+        for subplan in filter(lambda each: any(each.every_release), chosen.plans[-1].subplans):
             memory.foresee(Chosen((subplan,), key_of(subplan, query.options)))
 
 

@@ -11,7 +11,8 @@ from sqlglot import exp
 from dpdb.errors import TooLarge, UnknownName, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Literal, Slot, columns_of, slots
 from dpdb.plan.logical.derived import Derived, Released, UnionAll
-from dpdb.plan.logical.query import Output, Query
+from dpdb.plan.logical.query import Function, Output, Query
+from dpdb.plan.ranges.group_keys import found_places
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates.aggregates import has_aggregate
 from dpdb.sql.scopes.scopes import MAX_OUTPUTS, RowExpressions
@@ -84,7 +85,28 @@ def _members(node: exp.Expr) -> Nodes:
 def by_levels(query: Query, levels: Sequence[tuple[Expr, ...]], groupings: Groupings) -> Derived:
     """The answers of a query that groups by several sets of its keys."""
     indices = [tuple(map(query.keys.index, level)) for level in levels]
+    if _adds_up(query, set(indices)):
+        indices = [tuple(sorted(level)) for level in indices]
+        query = replace(query, cube=query.keys)
     return UnionAll(tuple(Released(_at(query, level, groupings)) for level in indices))
+
+
+def _adds_up(query: Query, levels: Collection[Level]) -> bool:
+    """Whether a value of one level is the sum of those of a finer one, for all aggregates.
+
+    Each row must be in one cell of every level: in that of NULL, where a key has none of its
+    values. A cap on groups keeps other rows in each level, and so does a subquery that is drawn for
+    each.
+    """
+    linear = (Function.COUNT, Function.SUM, Function.AVG)
+    return (
+        len(levels) > 1
+        and bool(query.aggregates)
+        and not (query.table.public or query.subqueries or query.table.groups_per_unit)
+        and not found_places(query.keys, query.where)
+        and all(each.function in linear for each in query.aggregates)
+        and not query.has_single_values
+    )
 
 
 def _at(query: Query, level: Level, groupings: Groupings) -> Query:

@@ -7,6 +7,7 @@ from dpdb.privacy.mechanisms.kinds import NoiseKind
 MECHANISMS = " or ".join(f"'{kind}'" for kind in NoiseKind)
 SENSITIVITIES = ("global", "smooth")
 INTERVALS = ("on", "off")
+GOALS = ("relative", "cells", "totals")
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",
@@ -36,6 +37,8 @@ OPTIONS = {
     "mechanism": f"{MECHANISMS}: the noise on counts and sums",
     "sensitivity": "'global' or 'smooth': of MIN, MAX and quantiles",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
+    "goal": "of CUBE and ROLLUP: 'relative', 'cells' or 'totals' are to be accurate",
+    "nonnegative": "'on': counts of CUBE and ROLLUP are at least 0",
 }
 """The names that OPTIONS, of one query, takes."""
 TERMS = {

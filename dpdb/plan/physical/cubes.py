@@ -1,0 +1,129 @@
+"""Levels of a CUBE that add up: the least-squares value of each cell, its variance and its noises.
+
+A level A is a set of keys, with N_A cells. Let y_A be its noisy sums, whose noises have the
+inverse variance `precision` p_A; 0 stands for a level that is not drawn. Each is a sum of the cells
+x of all keys: y_A = S_A x + noise. For a set B of keys let P_B be the Kronecker product of I - J/n
+over the keys in B and J/n over the others, with J all ones: orthogonal projections that add up to
+I. As S_A' S_A = Σ (N/N_A) P_B over B ⊆ A, the normal equations of weighted least squares are
+diagonal, and their solution for the sums of a level is
+
+    I_B = Σ p_A / N_A over A ⊇ B
+    y^_A = 1/N_A · Σ over B ⊆ A of 1/I_B · Σ over drawn D ⊇ B of p_D · (P_B part of y_D, as a mean)
+    Var of each cell of A = 1/N_A² · Σ over B ⊆ A of k_B / I_B,  k_B = Π (n - 1) over B
+
+where N is the number of cells of all keys. No linear estimate without bias has less variance
+(Gauss, Markov and Aitken; [DWHL11] for cubes). The values of a level are sums of those of finer
+ones, as all are sums of one x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.records import dataclass
+
+KeySet = tuple[int, ...]
+"""The indices of the keys of a level, in ascending order."""
+WeightedNoises = tuple[tuple[float, int, Additive], ...]
+"""Independent noises in a sum: the weight of each, how many have it, and their law."""
+
+
+def subsets(keys: KeySet) -> Iterator[KeySet]:
+    """All subsets of some keys, the smallest first."""
+    for size in range(len(keys) + 1):
+        yield from combinations(keys, size)
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The levels of a CUBE, ROLLUP or GROUPING SETS, and how precisely each is drawn."""
+
+    sizes: tuple[int, ...]
+    """The number of values of each key."""
+    levels: tuple[KeySet, ...]
+    precisions: tuple[Fraction, ...]
+    """The inverse variance of the noise of each level, but for a common factor."""
+
+    def cells(self, keys: KeySet) -> int:
+        """The number of cells of a level."""
+        return math.prod(self.sizes[key] for key in keys)
+
+    @cached_property
+    def information(self) -> dict[KeySet, float]:
+        """I_B of each set of keys in a level that is drawn."""
+        known: dict[KeySet, float] = {}
+        for keys, precision in zip(self.levels, self.precisions, strict=True):
+            for within in subsets(keys) if precision else ():
+                more = float(precision / self.cells(keys))
+                known[within] = known.get(within, 0.0) + more
+        return known
+
+    def variance(self, keys: KeySet) -> float:
+        """The variance of each value of a level; infinite where the drawn levels do not tell it."""
+        known = self.information
+        if any(within not in known for within in subsets(keys)):
+            return math.inf
+        parts = (
+            math.prod(self.sizes[key] - 1 for key in within) / known[within]
+            for within in subsets(keys)
+        )
+        return math.fsum(parts) / self.cells(keys) ** 2
+
+    def weights(self, keys: KeySet, drawn: int) -> Counter[float]:
+        """The weights with which the noises of a drawn level are in each value of a level.
+
+        Let T be the keys of both levels in which a cell of one is that of the other. The weight
+        depends on T alone: p_D/N_A · Σ over B in both of 1/I_B · Π over the keys of D of 1 - 1/n
+        for those in B and T, -1/n for those in B alone, and 1/n for those not in B.
+        """
+        source = self.levels[drawn]
+        common = tuple(key for key in source if key in keys)
+        apart = tuple(key for key in source if key not in keys)
+        before = float(self.precisions[drawn]) / self.cells(keys) / self.cells(apart)
+        weights: Counter[float] = Counter()
+        for alike in subsets(common):
+            weight = math.fsum(
+                math.prod(self._factor(key, key in within, key in alike) for key in common)
+                / self.information[within]
+                for within in subsets(common)
+            )
+            others = math.prod(self.sizes[key] - 1 for key in common if key not in alike)
+            if weight and others:
+                weights[before * weight] += others * self.cells(apart)
+        return weights
+
+    def _factor(self, key: int, within: bool, alike: bool) -> float:
+        size = self.sizes[key]
+        return (alike - 1 / size) if within else 1 / size
+
+
+@dataclass(frozen=True)
+class LevelNoise:
+    """The noise in the least-squares values of a level, where one release is drawn at several."""
+
+    cube: Cube
+    keys: KeySet
+    noises: tuple[Additive | None, ...]
+    """The noise of the release at each level of the cube; None where it is not drawn."""
+
+    @cached_property
+    def terms(self) -> WeightedNoises:
+        """The noises that are added up in each value."""
+        return tuple(
+            (weight, number, noise)
+            for place, noise in enumerate(self.noises)
+            if noise is not None and noise.sensitivity
+            for weight, number in self.cube.weights(self.keys, place).items()
+        )
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of each value."""
+        variances = (w * w * number * float(noise.variance) for w, number, noise in self.terms)
+        return math.sqrt(math.fsum(variances))
