@@ -3,7 +3,7 @@
 `dataclasses.dataclass` compiles up to six functions for each class, at 0.2 ms each. A first answer
 needs some 260 classes, and compiling them took half of its time. `dataclass` below has the same
 meaning for `frozen`, `eq`, `repr`, fields, defaults, matching and `replace`, but compiles only
-`__init__`, with the first instance of a class; the other methods are closures. Type checkers are
+`__init__`, for a class with several instances; the other methods are closures. Type checkers are
 told that it is the one of `dataclasses`.
 """
 
@@ -25,7 +25,9 @@ else:
         return made if cls is None else made(cls)
 
 
-_FROZEN = "_is_frozen_record"
+_FROZEN, _MADE = "_is_frozen_record", "_made_before_compiling"
+_UNCOMPILED = 4
+"""The instances of a class that take less time than to compile its constructor."""
 
 
 def is_frozen(kind: Any) -> bool:  # noqa: ANN401 (a class of fields)
@@ -53,12 +55,46 @@ def _with_methods(cls: type, *, frozen: bool, shown: bool, compared: bool) -> ty
     return cls
 
 
-def _first_init(self: object, *arguments: object, **named: object) -> None:
-    """Compile the constructor of a class, for its first instance and all later ones."""
+def _first_init(self: Any, *arguments: object, **named: object) -> None:  # noqa: ANN401 (a record)
+    """Set the fields of the first instances of a class; its constructor is compiled later."""
+    cls: Any
     cls = next(kind for kind in type(self).__mro__ if vars(kind).get("__init__") is _first_init)
-    made = _constructor(cls)
-    cls.__init__ = made  # type: ignore[misc]
-    made(self, *arguments, **named)
+    made = vars(cls).get(_MADE, 0)
+    if made < _UNCOMPILED and _are_set(self, dataclasses.fields(cls), arguments, named):
+        setattr(cls, _MADE, made + 1)
+        if hasattr(cls, "__post_init__"):
+            self.__post_init__()
+    else:
+        cls.__init__ = _constructor(cls)
+        cls.__init__(self, *arguments, **named)
+
+
+def _are_set(
+    record: object,
+    fields: tuple[dataclasses.Field[Any], ...],
+    arguments: tuple[object, ...],
+    named: dict[str, object],
+) -> bool:
+    """Set the fields of a record; no if the arguments are not those of its constructor."""
+    missing = dataclasses.MISSING
+    positional = [each.name for each in fields if each.init and not each.kw_only]
+    given = dict(zip(positional, arguments, strict=False))
+    if len(given) < len(arguments) or not given.keys().isdisjoint(named):
+        return False
+    given |= named
+    for each in fields:
+        if each.init and each.name in given:
+            value = given.pop(each.name)
+        elif each.default_factory is not missing:
+            value = each.default_factory()
+        elif not each.init:
+            continue
+        elif each.default is not missing:
+            value = each.default
+        else:
+            return False
+        object.__setattr__(record, each.name, value)
+    return not given
 
 
 def _constructor(cls: Any) -> Callable[..., None]:  # noqa: ANN401 (a class of fields)

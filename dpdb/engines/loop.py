@@ -16,15 +16,17 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, wait
 from functools import partial
 from threading import Event
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 
 from dpdb.engines.sources.read_ahead import begun
 from dpdb.records import dataclass
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Each = TypeVar("Each")
 """A partition."""
@@ -103,7 +105,8 @@ class Threads(Runner[Rows], Generic[Each, Rows]):
                     work.join(copy)
         except BaseException:
             stopped.set()
-            wait(others)
+            for other in others:
+                other.exception()
             raise
 
     def _add(self, work: Work[Rows, Result], left: Iterator[Each], stopped: Event) -> int:

@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from statistics import NormalDist
 
 from dpdb.privacy.gaussian_calibration import variance_for
+from dpdb.privacy.search import normal_quantile
 from dpdb.records import dataclass
 
 STEPS = 10
@@ -54,7 +54,7 @@ def delay_law(answers: int) -> DelayLaw:
     variance = variance_for(STEPS, answers * STEPS**2, False, EPSILON, DELTA / 2)
     sigma = math.sqrt(variance)
     tail = float(DELTA) / 2 / answers / (1 + math.exp(EPSILON)) / _MARGIN
-    offset = math.floor(-sigma * NormalDist().inv_cdf(tail))
+    offset = math.floor(-sigma * normal_quantile(tail))
     while math.erfc(offset / sigma / math.sqrt(2)) / 2 > tail:
         offset += 1
     return DelayLaw(variance, offset)

@@ -59,3 +59,10 @@ def _point(index: int) -> Fraction:
     """The grid point with this index; the point of index 0 is 1."""
     octave, step = divmod(index, _OCTAVE)
     return Fraction(_OCTAVE + step, _OCTAVE) * Fraction(2) ** octave
+
+
+def normal_quantile(probability: float) -> float:
+    """The quantile of the standard normal distribution."""
+    from statistics import NormalDist  # noqa: PLC0415 (few answers need it)
+
+    return NormalDist().inv_cdf(probability)

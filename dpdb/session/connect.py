@@ -28,7 +28,6 @@ from dpdb.policy.reading.column_reader import with_bounds
 from dpdb.policy.reading.table_reader import keeps_values
 from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.table_sources import DataSource, PolicySource, TableSources
-from dpdb.trial.policy import trial_policy
 
 if TYPE_CHECKING:
     from dpdb.session.session import Session
@@ -153,7 +152,11 @@ def policy_of(
     if ledger is not None:
         joined = replace(joined, lasting=_lasting(joined, Path(ledger)))
     joined = with_bounds(joined, _exact_bounds(bounds or {}))
-    return trial_policy(joined) if trial else _check_files(joined)
+    if not trial:
+        return _check_files(joined)
+    from dpdb.trial.policy import trial_policy  # noqa: PLC0415 (few practise)
+
+    return trial_policy(joined)
 
 
 def session_on(

@@ -38,7 +38,6 @@ from dpdb.sql.selects.statements import Assign, Select, Show, Statement, stateme
 from dpdb.sql.syntax.options import with_share
 from dpdb.sql.syntax.trees import utc_day
 from dpdb.sql.text.parameters import Parameters, Values, members_of, values_of
-from dpdb.trial.policy import trial_policy
 
 if TYPE_CHECKING:
     from typing import Self
@@ -256,6 +255,8 @@ class Session(QueryAnswers):
         answer is marked. Nothing of it reaches data, a ledger or this session. Raises UsageError
         where no policy declares the columns.
         """
+        from dpdb.trial.policy import trial_policy  # noqa: PLC0415 (few practise)
+
         return Session(trial_policy(self._policy), teach=self._teach)
 
     def _practice_of(self, text: str) -> Session | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, reduce
-from statistics import NormalDist
 from types import ModuleType
 from typing import Any, assert_never
 
@@ -20,6 +19,7 @@ from dpdb.plan.physical.moments import Combination
 from dpdb.plan.physical.plan import Plan, at_once
 from dpdb.privacy.mechanisms.kinds import Law
 from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.search import normal_quantile
 from dpdb.records import dataclass
 
 Real = Any
@@ -71,7 +71,7 @@ class SumOfNoises:
     @cached_property
     def _deviations(self) -> float:
         """The number of standard deviations within which normal noise stays."""
-        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return normal_quantile((1 + self.confidence) / 2)
 
 
 def laplace_tail(distance: Real, scales: Sequence[Real], functions: ModuleType = np) -> Real:
@@ -172,7 +172,7 @@ def margin(weights: tuple[float, ...], noises: tuple[Additive, ...], confidence:
         return 0.0
     laws = {noise.law for noise in noises}
     if laws == {Law.NORMAL}:
-        return whole + NormalDist().inv_cdf((1 + confidence) / 2) * float(np.hypot.reduce(scales))
+        return whole + normal_quantile((1 + confidence) / 2) * float(np.hypot.reduce(scales))
     if laws != {Law.LAPLACE}:
         each = at_once(confidence, len(noises))
         return sum(abs(w) * n.quantile(each) for w, n in zip(weights, noises, strict=True))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future
 from threading import Thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 
@@ -56,7 +58,9 @@ def begun(work: Callable[[], Item]) -> Future[Item]:
 
     Where the machine lets no thread start, the work is done here and now.
     """
-    future: Future[Item] = Future()
+    from concurrent.futures import Future  # noqa: PLC0415 (an answer about few rows needs none)
+
+    future = Future[Item]()
 
     def do() -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import sys
 import zipfile
@@ -54,6 +53,8 @@ def unpacked(file: BinaryIO, packing: Packing, named: str) -> Callable[[int], by
     Raises DataFileError, and so does the function, where the file is not whole or unpacks to more
     than MOST_UNPACKED bytes.
     """
+    import gzip  # noqa: PLC0415 (few files are packed)
+
     broken: tuple[type[Exception], ...] = (
         gzip.BadGzipFile, zipfile.BadZipFile, EOFError, zlib.error,
         NotImplementedError, RuntimeError,  # a member is encrypted, or packed in another way

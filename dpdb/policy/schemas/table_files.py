@@ -18,28 +18,12 @@ from dpdb.policy.csv.csv_format import COMMA, CsvFormat, separator_by_name
 from dpdb.policy.csv.csv_header import Header, read_header
 from dpdb.policy.csv.csv_stream import CsvStream, encoding_of, open_csv
 from dpdb.policy.csv.packing import unpacked_name
-from dpdb.policy.schemas.database_files import (
-    duckdb_columns,
-    duckdb_tables,
-    open_duckdb,
-    parquet_columns,
-    sqlite_columns,
-    sqlite_tables,
-)
-from dpdb.policy.schemas.postgres_server import columns_on_server
-from dpdb.policy.schemas.spark_cluster import (
-    check_spark,
-    columns_in_spark,
-    names_whole_units,
-    require_spark,
-)
 from dpdb.policy.schemas.stored_types import (
     StoredColumn,
     column_positions,
     frame_columns,
     names_in_file,
 )
-from dpdb.policy.schemas.workbook import sheet_columns
 from dpdb.policy.storage import (
     ServerTable,
     Storage,
@@ -48,6 +32,8 @@ from dpdb.policy.storage import (
     within_file,
 )
 from dpdb.records import dataclass
+
+# ruff: noqa: PLC0415 - what reads other than CSV is optional, and takes long to import
 
 _BY_WORD = (
     "the types of a frame follow from its rows, and are public by its owner's word; a policy "
@@ -77,18 +63,26 @@ def schema_of(storage: Storage) -> Schema:
         case Storage.DUCKDB:
             return _of_types(_columns_in_duckdb, _tables_in_duckdb)
         case Storage.SQLITE:
+            from dpdb.policy.schemas.database_files import sqlite_columns, sqlite_tables
+
             return _of_types(sqlite_columns, sqlite_tables)
         case Storage.JSON:
             return Schema(_json_table, _check_json)
         case Storage.EXCEL:
+            from dpdb.policy.schemas.workbook import sheet_columns
+
             return _of_types(sheet_columns)
         case Storage.POSTGRESQL:
+            from dpdb.policy.schemas.postgres_server import columns_on_server
+
             return _of_types(columns_on_server)
         case Storage.FRAME:
             return _of_types(frame_columns)
         case Storage.TRIAL:  # the policy declares all columns
             return Schema(lambda table: table, lambda _: None)
         case Storage.SPARK:
+            from dpdb.policy.schemas.spark_cluster import check_spark, columns_in_spark
+
             return Schema(_typed(columns_in_spark), check_spark)
         case unknown:
             assert_never(unknown)
@@ -174,23 +168,33 @@ def _of_types(
 
 
 def _columns_in_parquet(table: Table) -> tuple[StoredColumn, ...]:
+    from dpdb.policy.schemas.database_files import parquet_columns
+
     return parquet_columns(table.files[0], table.place)
 
 
 def _check_parquet(table: Table) -> None:
+    from dpdb.policy.schemas.database_files import parquet_columns
+
     for path in table.files:
         names_in_file(table, parquet_columns(path, table.place))
     if table.in_spark:
+        from dpdb.policy.schemas.spark_cluster import names_whole_units, require_spark
+
         require_spark(table)
         names_whole_units(table, _columns_in_parquet(table))
 
 
 def _tables_in_duckdb(path: Path) -> list[str]:
+    from dpdb.policy.schemas.database_files import duckdb_tables, open_duckdb
+
     with open_duckdb(path) as connection:
         return duckdb_tables(connection)
 
 
 def _columns_in_duckdb(table: Table) -> tuple[StoredColumn, ...]:
+    from dpdb.policy.schemas.database_files import duckdb_columns, open_duckdb
+
     with open_duckdb(table.path) as connection:
         return duckdb_columns(connection, table)
 

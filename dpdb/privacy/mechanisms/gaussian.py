@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms.kinds import Law, NoiseKind
+from dpdb.privacy.search import normal_quantile
 from dpdb.records import dataclass
 
 
@@ -66,5 +66,5 @@ class Gaussian:
         deviation = float(self.scale) * math.sqrt(terms)
         if not deviation:
             return 0.0
-        normal = NormalDist(0, deviation).inv_cdf((1 + confidence) / 2)
+        normal = deviation * normal_quantile((1 + confidence) / 2)
         return float(math.ceil(normal) + terms - 1)

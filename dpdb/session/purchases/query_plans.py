@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InvalidOption, TooLarge
@@ -145,7 +144,7 @@ def _noise(planned: Plan) -> float:
     cubes = [cube for each in planned.every_plan for cube in each.cubes]
     shown = [release for cube in cubes for plan in cube.shown for release in plan.releases]
     sizes = [size for release in shown or planned.every_release if (size := _size(release))]
-    return fmean(map(math.log, sizes)) if sizes else 0.0
+    return math.fsum(map(math.log, sizes)) / len(sizes) if sizes else 0.0
 
 
 def _size(release: Release) -> float:
