@@ -10,12 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from bench_tools import SAMPLE, met, milliseconds, show, with_plenty
 
 from dpdb.policy.budget import LastingBudget
-from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.budget_overview import open_budget
 from dpdb.session.session import Session
@@ -43,29 +41,13 @@ def _repeated(number: int) -> str:
     return _another(number % DIFFERENT)
 
 
-class Asked(NamedTuple):
-    """What a session is asked, and how its budget is kept."""
-
-    text: Callable[[int], str]
-    """The statement of each number."""
-    lasting: bool = False
-    """Whether the budget is kept in a ledger, for good."""
-
-
-SESSIONS = {
-    "different texts": Asked(_another),
-    "repeated texts": Asked(_repeated),
-    "different texts, lasting ledger": Asked(_another, lasting=True),
-    "repeated texts, lasting ledger": Asked(_repeated, lasting=True),
+SESSIONS: dict[str, tuple[Callable[[int], str], bool]] = {
+    "different texts": (_another, False),
+    "repeated texts": (_repeated, False),
+    "different texts, lasting ledger": (_another, True),
+    "repeated texts, lasting ledger": (_repeated, True),
 }
-
-
-class Grown(NamedTuple):
-    """The median CPU seconds of the first and of the last statements, and bytes for each."""
-
-    first: float
-    last: float
-    memory: float
+"""The statement of each number, and whether the budget is kept in a ledger, for good."""
 
 
 def run(directory: Path) -> None:
@@ -75,18 +57,9 @@ def run(directory: Path) -> None:
         # A process of its own has no memory that an earlier session has left to be used again.
         spawned = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, spawned) as process:
-            grown = process.submit(_grown, name, directory).result()
-        growth = grown.last / grown.first
-        rows.append(
-            (
-                name,
-                milliseconds(grown.first),
-                milliseconds(grown.last),
-                f"{growth:.2f}",
-                met(growth <= MOST_GROWTH),
-                f"{grown.memory / 1024:.2f}",
-            )
-        )
+            first, last, each = process.submit(_grown, name, directory).result()
+        growth = (f"{last / first:.2f}", met(last / first <= MOST_GROWTH))
+        rows.append((name, milliseconds(first), milliseconds(last), *growth, f"{each / 1024:.2f}"))
     show(
         f"session: {STATEMENTS:,} statements in a session, medians of CPU time in ms",
         ("what", f"first {SPAN}", f"last {SPAN}", "growth", f"<= {MOST_GROWTH}", "KiB each"),
@@ -95,12 +68,13 @@ def run(directory: Path) -> None:
     )
 
 
-def _grown(name: str, directory: Path) -> Grown:
-    """Ask a session all its statements."""
-    asked = SESSIONS[name]
+def _grown(name: str, directory: Path) -> tuple[float, float, float]:
+    """The median CPU seconds of the first and of the last statements, and bytes for each."""
+    statement, lasting = SESSIONS[name]
     policy = with_plenty(read_policy(SAMPLE.with_suffix(".toml")))
-    if asked.lasting:
-        policy = _opened(policy, directory / f"{name}.ledger")
+    if lasting:
+        policy = replace(policy, lasting=LastingBudget("bench", directory / f"{name}.ledger"))
+        open_budget(policy)
     private = Session(policy)
     private.execute("SET epsilon = 0.1")
     taken, before = [], 0
@@ -108,17 +82,10 @@ def _grown(name: str, directory: Path) -> Grown:
         if number == SPAN:
             before = _resident()
         started = time.process_time()
-        private.execute(asked.text(number))
+        private.execute(statement(number))
         taken.append(time.process_time() - started)
     memory = (_resident() - before) / (STATEMENTS - SPAN)
-    return Grown(statistics.median(taken[:SPAN]), statistics.median(taken[-SPAN:]), memory)
-
-
-def _opened(policy: Policy, path: Path) -> Policy:
-    """The policy with a budget that is kept in a new ledger."""
-    lasting = replace(policy, lasting=LastingBudget("bench", path))
-    open_budget(lasting)
-    return lasting
+    return statistics.median(taken[:SPAN]), statistics.median(taken[-SPAN:]), memory
 
 
 def _resident() -> int:

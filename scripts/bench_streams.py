@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 from bench_tools import (
@@ -23,6 +24,7 @@ from bench_tools import (
 
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.storage import files_of
+from dpdb.session.session import Session
 
 ROWS = 5_000_000
 PART = 5_000_000
@@ -56,36 +58,20 @@ SCANNED = {"SELECT MAX(income) FROM people": "SELECT MAX(income + 0) FROM people
 """The question to DuckDB instead, if it would look into a file's statistics and at no row."""
 
 
-class OfUnits(NamedTuple):
-    """A query about a table whose units are customers."""
-
-    select: str
-    where: str = ""
-    group_by: str = ""
-
-    @property
-    def text(self) -> str:
-        """The question to dpdb."""
-        return f"SELECT {self.select} FROM visits{self.where}{self.group_by}"
-
-    @property
-    def capped(self) -> str:
-        """The same question to DuckDB, about as many rows of each customer as dpdb counts."""
-        return f"""
-            SELECT {self.select} FROM (
-                SELECT * FROM visits{self.where}
-                QUALIFY row_number() OVER (PARTITION BY customer ORDER BY hash(visits))
-                    <= {ROWS_PER_CUSTOMER}
-            ){self.group_by}
-            """
-
-
-UNIT_QUERIES = (
-    OfUnits("COUNT(*)"),
-    OfUnits("SUM(income)", " WHERE age < 40"),
-    OfUnits("city, COUNT(*)", group_by=" GROUP BY city"),
-    OfUnits("COUNT(DISTINCT customer)"),
+_CAPPED = f"""SELECT {{}} FROM (SELECT * FROM visits{{}}
+    QUALIFY row_number() OVER (PARTITION BY customer ORDER BY hash(visits)) <= {ROWS_PER_CUSTOMER}
+){{}}"""
+_PARTS = (
+    ("COUNT(*)", "", ""),
+    ("SUM(income)", " WHERE age < 40", ""),
+    ("city, COUNT(*)", "", " GROUP BY city"),
+    ("COUNT(DISTINCT customer)", "", ""),
 )
+CAPPED = {
+    f"SELECT {select} FROM visits{where}{keys}": _CAPPED.format(select, where, keys)
+    for select, where, keys in _PARTS
+}
+"""Queries about customers, and the same to DuckDB, of about as many rows of each as dpdb counts."""
 
 
 def run(directory: Path, rows: int = ROWS) -> None:
@@ -99,8 +85,21 @@ def run(directory: Path, rows: int = ROWS) -> None:
         exact.execute("SET temp_directory = ?", [str(directory / "spill")])
         for table in policy.tables:
             exact.execute(f"CREATE VIEW {table.name} AS SELECT * FROM '{table.path}'")
-        _rows(f"{rows:,} rows of Parquet, {_size(people)}", policy, exact, of_rows)
-        _units(f"{rows // FEWER:,} rows of Parquet, {_size(visits)}", policy, exact, rounds)
+        private = session(policy)
+        _compared(
+            f"{rows:,} rows of Parquet, {_size(people)}",
+            {query: SCANNED.get(query, query) for query in QUERIES},
+            lambda: private, exact, rounds=of_rows,
+            note="DuckDB is asked for MAX(income + 0): it would take the greatest value from the"
+            " file's\nstatistics, of which dpdb makes no use, as its time would tell of rows.",
+        )  # fmt: skip
+        _compared(
+            f"units in {rows // FEWER:,} rows of Parquet, {_size(visits)}",
+            CAPPED, lambda: session(policy), exact, rounds=rounds,
+            note=f"Units are customers, of whom at most {ROWS_PER_CUSTOMER} rows count; DuckDB is"
+            " asked for as many rows of each.\nEach query has a session of its own, as one keeps"
+            " which rows count.",
+        )  # fmt: skip
     _memory(policy, directory)
 
 
@@ -124,45 +123,28 @@ def _size(table: Table) -> str:
     return f"{sum(path.stat().st_size for path in files_of(table.path)) / 2**20:.0f} MiB"
 
 
-def _rows(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: int) -> None:
-    """Time the queries about a table whose rows are the units."""
-    private = session(policy)
+def _compared(
+    title: str,
+    questions: dict[str, str],
+    private: Callable[[], Session],
+    exact: duckdb.DuckDBPyConnection,
+    *,
+    rounds: int,
+    note: str,
+) -> None:
+    """Time queries, each beside the question that DuckDB is asked for it."""
     rows = []
-    for query in QUERIES:
-        asked = SCANNED.get(query, query)
+    for query, asked in questions.items():
         turns: dict[str, Act] = {
-            "dpdb": lambda query=query: private.execute(query),  # type: ignore[misc]
+            "dpdb": lambda query=query: private().execute(query),  # type: ignore[misc]
             "DuckDB": lambda asked=asked: exact.execute(asked).fetchall(),  # type: ignore[misc]
         }
-        taken = medians(turns, rounds)
-        rows.append((_shown(query), *_compared(taken["dpdb"], taken["DuckDB"])))
-    show(
-        f"streams: {about}, medians of {rounds} in turns, in ms",
-        ("query", "dpdb", "DuckDB", "/ DuckDB", f"{FACTOR} x DuckDB"),
-        rows,
-        "DuckDB is asked for MAX(income + 0): it would take the greatest value from the file's"
-        " statistics,\nof which dpdb makes no use, as its time would tell of rows.",
-    )
-
-
-def _units(about: str, policy: Policy, exact: duckdb.DuckDBPyConnection, rounds: int) -> None:
-    """Time the queries about a table whose units are customers."""
-    rows = []
-    for query in UNIT_QUERIES:
-        turns: dict[str, Act] = {
-            "dpdb": lambda query=query: session(policy).execute(query.text),  # type: ignore[misc]
-            "capped": lambda query=query: exact.execute(query.capped).fetchall(),  # type: ignore[misc]
-        }
-        taken = medians(turns, rounds)
-        rows.append((_shown(query.text), *_compared(taken["dpdb"], taken["capped"])))
-    show(
-        f"streams: units in {about}, medians of {rounds} in turns, in ms",
-        ("query", "dpdb", "capped", "/ capped", f"{FACTOR} x capped"),
-        rows,
-        f"Units are customers, of whom at most {ROWS_PER_CUSTOMER} rows count. Capped: DuckDB, of"
-        " as many rows of each.\nEach query has a session of its own, as one keeps which rows"
-        " count.",
-    )
+        ours, theirs = medians(turns, rounds).values()
+        shown = re.sub("SELECT | FROM (people|visits)", "", query)
+        times = (milliseconds(ours), milliseconds(theirs))
+        rows.append((shown, *times, f"{ours / theirs:.2f}", met(ours <= FACTOR * theirs)))
+    headers = ("query", "dpdb", "DuckDB", "/ DuckDB", f"{FACTOR} x DuckDB")
+    show(f"streams: {title}, medians of {rounds} in turns, in ms", headers, rows, note)
 
 
 _PRIVATE = """
@@ -175,25 +157,10 @@ for query in given[1]:
 
 def _memory(policy: Policy, directory: Path) -> None:
     """Measure the peak memory of fresh processes."""
-    asked = {"all about rows": QUERIES, "all about units": [q.text for q in UNIT_QUERIES]}
+    program = ("from dpdb.session.session import Session", _PRIVATE)
     rows = []
-    for name, texts in asked.items():
-        program = ("from dpdb.session.session import Session", _PRIVATE)
+    for name, texts in (("all about rows", QUERIES), ("all about units", tuple(CAPPED))):
         taken = fresh({name: program}, (with_plenty(policy), texts), directory, 1)[name]
-        rows.append(
-            (name, f"{taken.whole:.2f}", f"{taken.peak:.0f}", met(taken.peak <= MOST_MEMORY))
-        )
+        peak = (f"{taken.peak:.0f}", met(taken.peak <= MOST_MEMORY))
+        rows.append((name, f"{taken.whole:.2f}", *peak))
     show("streams: fresh processes", ("queries", "s", "peak MiB", f"<= {MOST_MEMORY}"), rows)
-
-
-def _shown(query: str) -> str:
-    return query.removeprefix("SELECT ").replace(" FROM people", "").replace(" FROM visits", "")
-
-
-def _compared(private: float, exact: float) -> tuple[str, ...]:
-    return (
-        milliseconds(private),
-        milliseconds(exact),
-        f"{private / exact:.2f}",
-        met(private <= FACTOR * exact),
-    )
