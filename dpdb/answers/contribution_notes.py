@@ -33,7 +33,7 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
     totals = [note for each in plans for note in _of_units(each)]
     caps = [_cap(each.table) for each in plans if _is_capped(each.table)]
     clamps = [
-        _clamp(column)
+        f"{column.called}: values are clamped to {_ends(column)}"
         for each in plans
         for release in each.releases
         for part in release.parts
@@ -88,10 +88,6 @@ def _bounded(expression: Expr) -> Iterator[Column]:
             yield column
     for child in children(expression):
         yield from _bounded(child)
-
-
-def _clamp(column: Column) -> str:
-    return f"{column.called}: values are clamped to {_ends(column)}"
 
 
 def _ends(column: Column) -> str:

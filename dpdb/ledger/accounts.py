@@ -92,12 +92,12 @@ class Spender:
         loss, spent = loss.shortened(), state.spent
         if state.decision.limits is not None and self.shown not in (None, NO_LOSS):
             queries = 1  # nothing is asked of the data, but it is of the analyst's own account
-        told, region = plan_text.kept_region(region, self.policy.tables)
+        region_text, region = plan_text.kept_region(region, self.policy.tables)
         group = spent.group_for(region)
         after = spent.after(loss, region, queries, group)
         shown = None if self.shown is None else self.shown.shortened()
         own_after = (own + (loss if shown is None else shown)).shortened()
-        charge = Charge(self.statement, loss, queries, told, group, own_after, shown)
+        charge = Charge(self.statement, loss, queries, region_text, group, own_after, shown)
         return Change(
             charge,
             after,

@@ -70,7 +70,7 @@ class QueryAnswers:
         self._loaded_engine: OpenEngine | None = None
         store = self._ledger.store if self._noise.private else None
         # A refinement costs less than a fresh draw where the sum of ε counts, and more elsewhere.
-        # Analysts of a ledger who share what they know are told no more by it than by the finest.
+        # Analysts of a ledger who share what they know are shown no more by it than by the finest.
         refines = store is not None or policy.budget.composition is Composition.PURE
         has_series = policy.noise == "system" and refines
         self._memory = Memory(store, policy.tables, has_series=has_series)
@@ -175,7 +175,7 @@ class QueryAnswers:
             return self._answer(text, plans[purchase.step], purchase, is_free)
 
     def _free(self, text: str, chosen: Chosen) -> Answer | None:
-        """The answer if it was paid for, or follows from what is public or told; or else None."""
+        """The answer if it was paid for, or follows from what is public or released; else None."""
         from dpdb.session.purchases.purchases import settled  # noqa: PLC0415 (numpy)
 
         plans = chosen.plans

@@ -198,14 +198,6 @@ def apply(call: Call, arguments: list[AnyVector]) -> AnyVector:
     return MEANINGS[call.name](call, arguments)
 
 
-def _coalesce(_: Call, arguments: list[AnyVector]) -> AnyVector:
-    return reduce(_first_known, alike(arguments))
-
-
-def _concat(_: Call, arguments: list[AnyVector]) -> AnyVector:
-    return reduce(join, [v for v in arguments if isinstance(v, TextVector)])
-
-
 def _tuple(_: Call, arguments: list[AnyVector]) -> AnyVector:
     """A text for each different tuple of texts; NULL is a part like any other."""
     return reduce(pair, [v for v in arguments if isinstance(v, TextVector)])
@@ -214,10 +206,6 @@ def _tuple(_: Call, arguments: list[AnyVector]) -> AnyVector:
 def _nullif(call: Call, arguments: list[AnyVector]) -> AnyVector:
     equal = compare(operator.eq, *arguments)
     return choose(equal.values, *alike([constant(None, call.kind), arguments[0]]))
-
-
-def _limit(call: Call, arguments: list[AnyVector]) -> AnyVector:
-    return reduce(_LIMITS[call.name], [v for v in arguments if isinstance(v, Vector)])
 
 
 def _of_numbers(meaning: Callable[[Call, list[Vector]], Vector]) -> Meaning:
@@ -301,11 +289,18 @@ def _text_call(call: Call, arguments: list[AnyVector]) -> AnyVector:
 
 _NUMBER_CALLS = ("abs", "floor", "ceil", "trunc", "sign", "clamp", "round", *REAL_CALLS)
 MEANINGS: dict[str, Meaning] = {
-    "coalesce": _coalesce,
-    "concat": _concat,
+    "coalesce": lambda _, arguments: reduce(_first_known, alike(arguments)),
+    "concat": lambda _, arguments: reduce(
+        join, [v for v in arguments if isinstance(v, TextVector)]
+    ),
     "nullif": _nullif,
     "tuple": _tuple,
-    **dict.fromkeys(_LIMITS, _limit),
+    **dict.fromkeys(
+        _LIMITS,
+        lambda call, arguments: reduce(
+            _LIMITS[call.name], [v for v in arguments if isinstance(v, Vector)]
+        ),
+    ),
     **dict.fromkeys(TEXT_CALLS, _text_call),
     **dict.fromkeys(TIMESTAMP_CALLS, _of_numbers(timestamp_call)),
     **dict.fromkeys(DATE_CALLS, _of_numbers(date_call)),

@@ -54,7 +54,7 @@ def test_two_analysts_share_to_the_last_while_a_third_is_killed(examples: int, t
     with folder_in_memory() as folder:
         shared = shared_to_the_last(folder, examples, Random(3))
     shared.check()
-    tried(", ".join([f"{name} was told of ε {float(each)}" for name, each in shared.told.items()])
+    tried(", ".join([f"{name} was told of ε {float(each)}" for name, each in shared.released.items()])
           + f"; {shared.kills} kills")  # fmt: skip
 
 

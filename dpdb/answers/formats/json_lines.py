@@ -95,17 +95,13 @@ def dumped(content: object) -> str:
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     if printable(text) == text:
         return text
-    return "".join(_utf16(c) if _unsafe(c) else c for c in text)
+    return "".join(_utf16(c) if printable(c) != c else c for c in text)
 
 
 def _utf16(character: str) -> str:
     """A character as an escape of JSON; one beyond U+FFFF is a surrogate pair."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
-
-
-def _unsafe(character: str) -> bool:
-    return printable(character) != character
 
 
 def _release(report: ReleaseReport) -> dict[str, Any]:

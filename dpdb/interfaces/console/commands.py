@@ -129,10 +129,6 @@ def _chart(console: Console, column: str) -> bool:
     return True
 
 
-def _ask(console: Console, _: str) -> bool:
-    return console.asked()
-
-
 def _edit(console: Console, _: str) -> bool:
     """Open in an editor the unfinished statement, or else the last; its text is typed anew."""
     earlier = (open_statement(text) for text in reversed(console.typed[:-1]))
@@ -151,14 +147,6 @@ def _once(console: Console, name: str) -> bool:
         raise UsageError(".once needs the name of a file")
     console.redirect(name, once=True)
     return True
-
-
-def _read(console: Console, name: str) -> bool:
-    return _run_file(console, name, planned=False)
-
-
-def _plan(console: Console, name: str) -> bool:
-    return _run_file(console, name, planned=True)
 
 
 def _run_file(console: Console, name: str, *, planned: bool) -> bool:
@@ -209,14 +197,26 @@ COMMANDS = {
     ".help": DotCommand(".help [TOPIC]", "this list; help on a topic or a command", _help),
     ".tables": DotCommand(".tables", "the tables: SHOW TABLES", _tables),
     ".schema": DotCommand(".schema [TABLE]", "their columns: DESCRIBE table", _schema),
-    ".ask": DotCommand(".ask", "build a query by questions", _ask, interactive=True),
+    ".ask": DotCommand(
+        ".ask", "build a query by questions", lambda console, _: console.asked(), interactive=True
+    ),
     ".chart": DotCommand(".chart [COLUMN]", "the last answer by group as bars", _chart),
     ".output": DotCommand(
         ".output [FILE]", "answers into a file, or back here", _output, files=True
     ),
     ".once": DotCommand(".once FILE", "the next answer into a file", _once, files=True),
-    ".read": DotCommand(".read FILE", "run the statements in a file", _read, files=True),
-    ".plan": DotCommand(".plan FILE", "plan these together, then run them", _plan, files=True),
+    ".read": DotCommand(
+        ".read FILE",
+        "run the statements in a file",
+        lambda console, name: _run_file(console, name, planned=False),
+        files=True,
+    ),
+    ".plan": DotCommand(
+        ".plan FILE",
+        "plan these together, then run them",
+        lambda console, name: _run_file(console, name, planned=True),
+        files=True,
+    ),
     ".edit": DotCommand(
         ".edit", "edit the last statement in $EDITOR", _edit, interactive=True, programs=True
     ),

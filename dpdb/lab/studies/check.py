@@ -263,11 +263,9 @@ def _column_lines(checked: ColumnCheck, rows: int) -> Iterator[str]:
     for fate in Fate:
         if fate is Fate.READ or not checked.fates[fate]:
             continue
-        shown = ", ".join(repr(_shortened(text)) for text in checked.examples[fate])
+        shown = ", ".join(
+            repr(text if len(text) <= 30 else f"{text[:30]}…") for text in checked.examples[fate]
+        )
         like = f", as {shown}" if shown else ""
         clamped = "clamped, being " if fate.clamped else ""
         yield f"    {checked.fates[fate]:,} {clamped}{fate.value.format(kind=column.kind)}{like}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 30 else f"{text[:30]}…"

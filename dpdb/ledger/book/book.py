@@ -174,7 +174,7 @@ class Book:
             return number
 
     def check_anchor(self, anchor: Anchor) -> int:
-        """Refuse a book that does not lead to the last entry that the anchor was told of.
+        """Refuse a book that does not lead to the last entry that the anchor was given.
 
         Returns the number of that entry.
         """

@@ -3,8 +3,8 @@
 They knew a table that a SELECT makes by a text that left out the names of its columns. So two
 statistics of such a table could be taken for one, and the second be drawn as a finer level of the
 first, for the difference of their ε, or as a coarser one, for nothing. Which levels are of another
-statistic is not to be told afterwards. So each is charged for as if it were: its ε less what was
-paid. Nothing that was released of such tables is recalled or refined any more (`plan_text`).
+statistic is not to be shown afterwards. So each is charged for as if it were: its ε less what was
+paid. Nothing that was released of such tables is reused or refined any more (`plan_text`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Shortfall:
 
 
 def _corrections(book: Book, last: Sealed) -> Iterator[Entry]:
-    """An entry for each analyst who was told what was charged too little for."""
+    """An entry for each analyst who was shown what was charged too little for."""
     entry, decision = last.entry, decision_of(book, last.entry)
     shortfalls: dict[str, _Shortfall] = defaultdict(_Shortfall)
     for who, shortfall in _shortfalls(book, decision):
@@ -87,7 +87,7 @@ def _corrections(book: Book, last: Sealed) -> Iterator[Entry]:
 
 
 def _shortfalls(book: Book, decision: Decision) -> Iterator[tuple[str, _Shortfall]]:
-    """For each answer about tables that a SELECT makes who was told it, and what was not paid.
+    """For each answer about tables that a SELECT makes who was shown it, and what was not paid.
 
     Those of the present budget are looked at. One that began anew with the same version of data
     and policy has releases of the budget before, too, which do no harm but for their price.
@@ -95,14 +95,16 @@ def _shortfalls(book: Book, decision: Decision) -> Iterator[tuple[str, _Shortfal
     finest: dict[object, Fraction] = defaultdict(Fraction)
     for release in book.walk_kept(bytes.fromhex(decision.key)):
         kept = release.kept
-        version, told = int(kept.scope.partition(" ")[0]), json.loads(kept.text)
+        version, fields = int(kept.scope.partition(" ")[0]), json.loads(kept.text)
         of_now = version == decision.version or version >= decision.since
-        if not of_now or not told["series"] or _is_of_stored(told["key"], decision.terms["tables"]):
+        if not (of_now and fields["series"]):
             continue
-        mechanisms = [_mechanism(book, each) for each in told["fresh"]]
+        if _is_of_stored(fields["key"], decision.terms["tables"]):
+            continue
+        mechanisms = [_mechanism(book, each) for each in fields["fresh"]]
         whole = own = _ZERO
-        for mechanism, series in zip(mechanisms, told["series"], strict=True):
-            if not _has_levels(mechanism):
+        for mechanism, series in zip(mechanisms, fields["series"], strict=True):
+            if not (isinstance(mechanism, Additive) and mechanism.has_levels):
                 continue
             by_all, by_one = (version, series), (version, series, kept.who)
             whole += min(finest[by_all], mechanism.epsilon)
@@ -124,19 +126,15 @@ def _short(in_full: ComposedLoss, epsilon: Fraction) -> ComposedLoss:
     return replace(in_full, epsilon=epsilon, delta=_ZERO, rho_delta=_ZERO)
 
 
-def _mechanism(book: Book, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 (a mechanism)
+def _mechanism(book: Book, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 (a mechanism)
     try:
-        _, _, mechanism, *_ = told["Release"]
+        _, _, mechanism, *_ = fields["Release"]
         return read(mechanism, {})
     except (LookupError, TypeError, ValueError):
         raise LedgerError(
             f"{book.path} keeps a release that this version of dpdb cannot read",
             hint="the version that wrote it can",
         ) from None
-
-
-def _has_levels(mechanism: object) -> bool:
-    return isinstance(mechanism, Additive) and mechanism.has_levels
 
 
 def _is_of_stored(key: Any, tables: Collection[str]) -> bool:  # noqa: ANN401 (JSON)

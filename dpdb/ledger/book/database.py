@@ -1,7 +1,7 @@
 """The files of a ledger: its database, which the owner alone can read, and its anchor.
 
 An anchor is a file, kept elsewhere, that tells an older copy of a ledger from the ledger. A copy is
-whole in itself. But the anchor has been told the seal of each later entry, and the copy does not
+whole in itself. But the anchor was given the seal of each later entry, and the copy does not
 lead to those.
 
 Files are looked at by their names and never opened here: closing one would give up the locks that
@@ -189,7 +189,7 @@ class Anchor:
         self._write(0, number, seal)
 
     def last(self) -> tuple[int, bytes]:
-        """The number and the seal of the last entry that the anchor was told of."""
+        """The number and the seal of the last entry that the anchor was given."""
         try:
             with self.path.open("rb") as file:
                 file.seek(0, os.SEEK_END)

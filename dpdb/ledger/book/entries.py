@@ -109,7 +109,7 @@ class Entry:
     @property
     def text(self) -> str:
         """The entry as it is kept."""
-        told = {
+        fields = {
             "time": self.time,
             "who": self.who,
             **_event(self.event),
@@ -118,22 +118,22 @@ class Entry:
             "latest": dict(self.latest),
             "grouped_before": self.grouped_before,
         }
-        return json.dumps(told, sort_keys=True, separators=(",", ":"))
+        return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def read(cls, number: int, text: str) -> Entry:
         """The entry kept as `text`."""
-        told = json.loads(text)
-        totals = told["totals"]
+        fields = json.loads(text)
+        totals = fields["totals"]
         return cls(
             number,
-            told["time"],
-            told["who"],
-            _charge(told) if told["action"] in CHARGES else _decision(told),
+            fields["time"],
+            fields["who"],
+            _charge(fields) if fields["action"] in CHARGES else _decision(fields),
             Totals(_loss(totals["loss"]), totals["queries"], totals["regions"], totals["turns"]),
-            told["decision"],
-            told["latest"],
-            told["grouped_before"],
+            fields["decision"],
+            fields["latest"],
+            fields["grouped_before"],
         )
 
 
@@ -169,30 +169,30 @@ def _event(event: Charge | Decision) -> dict[str, Any]:
             }
 
 
-def _charge(told: Mapping[str, Any]) -> Charge:
+def _charge(fields: Mapping[str, Any]) -> Charge:
     return Charge(
-        told["statement"],
-        _loss(told["loss"]),
-        told["queries"],
-        told["region"],
-        told["group"],
-        _loss(told["own"]),
-        None if told["shown"] is None else _loss(told["shown"]),
-        told["action"] == CHARGES[1],
+        fields["statement"],
+        _loss(fields["loss"]),
+        fields["queries"],
+        fields["region"],
+        fields["group"],
+        _loss(fields["own"]),
+        None if fields["shown"] is None else _loss(fields["shown"]),
+        fields["action"] == CHARGES[1],
     )
 
 
-def _decision(told: Mapping[str, Any]) -> Decision:
-    limits = told["limits"]
+def _decision(fields: Mapping[str, Any]) -> Decision:
+    limits = fields["limits"]
     return Decision(
-        told["action"],
-        told["why"],
-        told["terms"],
+        fields["action"],
+        fields["why"],
+        fields["terms"],
         None if limits is None else {name: Fraction(most) for name, most in limits.items()},
-        told["digests"],
-        told["key"],
-        told["since"],
-        told["version"],
+        fields["digests"],
+        fields["key"],
+        fields["since"],
+        fields["version"],
     )
 
 

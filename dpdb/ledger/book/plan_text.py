@@ -81,16 +81,16 @@ def written(value: object, column: WriteColumn = _by_identity) -> Any:  # noqa: 
     return {name: [written(each, column) for each in values]}
 
 
-def read(told: Any, columns: Mapping[str, Column]) -> Any:  # noqa: ANN401 (JSON)
+def read(value: Any, columns: Mapping[str, Column]) -> Any:  # noqa: ANN401 (JSON)
     """The value that was written, with columns by what they were written as.
 
     Fields that a later version added have their defaults. Raises LookupError for any other column.
     """
-    match told:
+    match value:
         case list():
-            return tuple(read(each, columns) for each in told)
+            return tuple(read(each, columns) for each in value)
         case dict():
-            ((name, inside),) = told.items()
+            ((name, inside),) = value.items()
             if name == "/":
                 return Fraction(*inside)
             if name in ("Column", "column"):
@@ -101,7 +101,7 @@ def read(told: Any, columns: Mapping[str, Column]) -> Any:  # noqa: ANN401 (JSON
             names = [field.name for field in _fields(record)]
             values = [read(each, columns) for each in inside]
             return record(**dict(zip(names[: len(values)], values, strict=True)))
-    return told
+    return value
 
 
 @cache
@@ -116,10 +116,10 @@ def former_scope(source: Source, where: Expr | None) -> str | None:
     if rows is None:
         return None
     try:
-        told = written((*rows, where), _by_name)
+        fields = written((*rows, where), _by_name)
     except TypeError:
         return None
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -184,11 +184,11 @@ def kept_region(
     region: Region | None, tables: Sequence[Table]
 ) -> tuple[RegionText | None, Region | None]:
     """The text of a region, and the region that is read from the text."""
-    told = region_text(region, tables)
-    return told, None if told is None else read_region(json.loads(json.dumps(told)), tables)
+    text = region_text(region, tables)
+    return text, None if text is None else read_region(json.loads(json.dumps(text)), tables)
 
 
-def read_region(told: RegionText, tables: Sequence[Table]) -> Region:
+def read_region(text: RegionText, tables: Sequence[Table]) -> Region:
     """The region that was written, of one of these tables.
 
     Earlier versions wrote limits on columns that were made up, which say that a value is there and
@@ -196,11 +196,11 @@ def read_region(told: RegionText, tables: Sequence[Table]) -> Region:
     Raises UnreadableRegionError where it is no region that was written.
     """
     try:
-        table = next(table for table in tables if table.name == told["table"])
+        table = next(table for table in tables if table.name == text["table"])
         columns = {column.name: column for column in table.columns}
         limits = {
             name: _limit(columns.get(name), name, Span(bool(below), tuple(turns)), bool(null))
-            for name, (below, turns, null) in told["limits"].items()
+            for name, (below, turns, null) in text["limits"].items()
         }
     except (StopIteration, KeyError, TypeError, ValueError, AttributeError):
         raise UnreadableRegionError from None

@@ -98,8 +98,8 @@ class StateReader:
         while number is not None and number > done:
             grouped = self.book.at(number).entry
             match grouped.event:
-                case Charge(loss=loss, region=dict() as told, group=int() as group):
-                    region = region_in(self.book, number, told, self.tables)
+                case Charge(loss=loss, region=dict() as text, group=int() as group):
+                    region = region_in(self.book, number, text, self.tables)
                     charges.append((loss, region, group))
                 case _:
                     raise _wrong(self.book)
@@ -107,10 +107,10 @@ class StateReader:
         return charges[::-1]
 
 
-def region_in(book: Book, number: int, told: RegionText, tables: Sequence[Table]) -> Region:
+def region_in(book: Book, number: int, text: RegionText, tables: Sequence[Table]) -> Region:
     """The region of the entry `number`; raises LedgerError, which names it, where it has none."""
     try:
-        return plan_text.read_region(told, tables)
+        return plan_text.read_region(text, tables)
     except plan_text.UnreadableRegionError:
         raise LedgerError(
             f"entry {number} of {book.path} has a filter that cannot be read",

@@ -317,7 +317,7 @@ class Batches:
 
 def _dearer(apart: Price, together: Price) -> tuple[str, ...]:
     """A note, where statements cost more together than one by one: ε, δ or queries."""
-    told = [
+    prices = [
         f"ε {decimal(price.epsilon, DIGITS)}, δ {decimal(price.delta, DIGITS)} "
         f"and {price.queries} queries"
         for price in (together, apart)
@@ -327,7 +327,7 @@ def _dearer(apart: Price, together: Price) -> tuple[str, ...]:
         or together.delta > apart.delta
         or together.queries > apart.queries
     )
-    note = f"planned together these statements cost {told[0]}; one by one {told[1]}"
+    note = f"planned together these statements cost {prices[0]}; one by one {prices[1]}"
     return (note.replace(", δ 0 and", " and"),) if dearer else ()
 
 

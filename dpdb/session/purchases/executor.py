@@ -65,8 +65,8 @@ def _check_receipt(loss: ComposedLoss, region: Region, receipt: Receipt) -> None
     """Refuse a plan whose mechanisms lose more than was charged for.
 
     The loss is that of every release that would be drawn, subqueries' included, beyond what was
-    told before. In a session it is what was charged, so that a refusal is a mistake of ours; then
-    an error is better than a release that nobody accounts for.
+    released before. In a session it is what was charged, so that a refusal is a mistake of
+    ours; then an error is better than a release that nobody accounts for.
     """
     if not receipt.covers(loss, region):
         raise InternalError("this plan would reveal more than its cost, and nothing was drawn")
@@ -95,8 +95,8 @@ class Executor:
     def execute(self, plan: Plan, receipt: Receipt, shared: Shared | None = None) -> NoisyResult:
         """The noisy results of a plan, and nothing of the exact ones.
 
-        Releases that were told before, as `shared` says, get the noise that goes with what was
-        told. Raises InternalError, and asks the engine for nothing, where the receipt does not
+        Releases that were made before, as `shared` says, get the noise that goes with what was
+        released. Raises InternalError, and asks the engine for nothing, where the receipt does not
         cover the plan.
         """
         shared = shared or Shared(plan)
@@ -234,8 +234,8 @@ class GradualExecutor:
 
     executor: Executor
     plans: Sequence[Plan]
-    told: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
-    """The noisy values by one of the plans that were told before: those after it go on from there.
+    released: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+    """The noisy values by one of the plans that were released before; those after it go on.
 
     Empty where none were.
     """
@@ -243,7 +243,7 @@ class GradualExecutor:
     def execute(self, step: int, receipt: Receipt) -> NoisyResult:
         """The noisy values of one of the plans; the receipt is for all steps up to this one.
 
-        Where some were told before, the receipt is for what is new since then.
+        Where some were released before, the receipt is for what is new since then.
 
         Raises InternalError where the receipt does not cover the plan: at the first step before
         the engine is asked, and at a later one before its noise is drawn.
@@ -256,8 +256,8 @@ class GradualExecutor:
         return NoisyResult(Noisy((exact.cells + noise.at(step),), {}), tuple(revealed))
 
     def _new_loss(self, plan: Plan) -> ComposedLoss:
-        """The loss of a plan beyond what was told before."""
-        for step in self.told:
+        """The loss of a plan beyond what was released before."""
+        for step in self.released:
             return loss_of_step(plan, self.plans[step].loss.epsilon)
         return plan.composed_loss
 
@@ -270,5 +270,5 @@ class GradualExecutor:
             (exact,) = self.executor.engine.exact(self.plans[0], {})
         noises = [plan.releases[0].noise for plan in self.plans]
         scales = [noise.scale for noise in noises if noise is not None and noise.is_gradual]
-        told = {step: values - exact.cells for step, values in self.told.items()}
-        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise, told)
+        released = {step: values - exact.cells for step, values in self.released.items()}
+        return exact, GradualNoise(scales, len(exact.cells), self.executor.noise, released)

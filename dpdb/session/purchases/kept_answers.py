@@ -42,10 +42,10 @@ class Chosen:
     before: Purchase | None = None
     """The answer that the same query had, if any."""
     new_to_asker: Plans | None = None
-    """The plans that EXPLAIN shows where the answer follows from what others were told.
+    """The plans that EXPLAIN shows where the answer follows from what others were shown.
 
-    An analyst with a limit is shown those of an answer that nobody was told, at the same price, and
-    so does not learn from EXPLAIN what others have asked.
+    An analyst with a limit is shown those of an answer that nobody was shown, at the same price,
+    and so does not learn from EXPLAIN what others have asked.
     """
 
     is_foreseen: bool = False
@@ -171,23 +171,23 @@ def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
     from dpdb.session.purchases.executor import NoisyResult  # noqa: PLC0415 (numpy)
     from dpdb.session.purchases.purchases import Purchase  # noqa: PLC0415 (numpy)
 
-    told = json.loads(text)
-    epsilon, delta = map(Fraction, told["price"])
+    fields = json.loads(text)
+    epsilon, delta = map(Fraction, fields["price"])
     purchase = Purchase(
-        NoisyResult(_noisy(told["noisy"])),
-        Price(epsilon, delta, told["queries"]),
-        tuple(told["notes"]),
-        told["step"],
+        NoisyResult(_noisy(fields["noisy"])),
+        Price(epsilon, delta, fields["queries"]),
+        tuple(fields["notes"]),
+        fields["step"],
     )
     try:
         return KeptAnswer(
-            read(told["key"], columns),
+            read(fields["key"], columns),
             purchase,
-            read(told["fresh"], columns),
-            read(told["remembered"], columns),
-            read(told["keys"], columns),
-            read(told["groups"], columns),
-            tuple(told["series"]),
+            read(fields["fresh"], columns),
+            read(fields["remembered"], columns),
+            read(fields["keys"], columns),
+            read(fields["groups"], columns),
+            tuple(fields["series"]),
         )
     except (LookupError, ValueError):  # records of earlier versions can have other fields
         return None
@@ -253,12 +253,12 @@ def _noisy_text(noisy: Noisy) -> dict[str, Any]:
     }
 
 
-def _noisy(told: Mapping[str, Any]) -> Noisy:
+def _noisy(fields: Mapping[str, Any]) -> Noisy:
     from dpdb.answers.estimates import Noisy  # noqa: PLC0415 (numpy)
 
-    within = tuple(_noisy(each) for each in told["within"])
-    draws = tuple(_array(each) for each in told["draws"])
-    return Noisy(draws, {}, within, read(told["keys"], {}))
+    within = tuple(_noisy(each) for each in fields["within"])
+    draws = tuple(_array(each) for each in fields["draws"])
+    return Noisy(draws, {}, within, read(fields["keys"], {}))
 
 
 def _array_text(values: Array) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _array_text(values: Array) -> dict[str, Any]:
     return {"type": values.dtype.name, "shape": values.shape, "values": values.ravel().tolist()}
 
 
-def _array(told: Mapping[str, Any]) -> Array:
+def _array(fields: Mapping[str, Any]) -> Array:
     import numpy as np  # noqa: PLC0415
 
-    return np.array(told["values"], dtype=told["type"]).reshape(told["shape"])
+    return np.array(fields["values"], dtype=fields["type"]).reshape(fields["shape"])

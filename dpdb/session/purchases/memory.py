@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 64
 """The most groups with the same keys over the same rows that are tried: the latest ones."""
 MOST_OTHERS = 8
-"""The most groups that others were told that are tried."""
+"""The most groups that others were shown that are tried."""
 Scope = str
 """The rows that releases are about: the identity of what is read, and of the filter."""
 CellKeys = tuple[Expr, ...]
@@ -76,7 +76,7 @@ class Memory:
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
     _groups: dict[Scope, Groups] = field(default_factory=dict)
     _others: dict[Scope, Groups] = field(default_factory=dict)
-    """The groups that others were told, by the same."""
+    """The groups that others were shown, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """The derivation of each group that follows, for the query that was last asked about."""
     _columns: KnownColumns = field(default_factory=KnownColumns)
@@ -101,8 +101,8 @@ class Memory:
         def recalling(groups: tuple[ReleasedGroup, ...]) -> tuple[Plans, ...]:
             if not may_serve(query, groups):
                 return possible
-            told = finest([self._in_series(query, group) for group in groups])
-            again = possible_plans(query, policy, shares, rows, told)
+            series = finest([self._in_series(query, group) for group in groups])
+            again = possible_plans(query, policy, shares, rows, series)
             return again if len(again) == len(keys) else possible
 
         if at is not None and (kept := known[at]) is not None:
@@ -136,10 +136,10 @@ class Memory:
         return kept
 
     def _told_to_others(self, query: Query, plan: Plan | None) -> tuple[ReleasedGroup, ...]:
-        """The latest groups over a query's rows and cells that others were told.
+        """The latest groups over a query's rows and cells that others were shown.
 
         Where a plan is given they are those alone that are what it would draw, so that its price
-        and its noise are those of an answer that nobody was told.
+        and its noise are those of an answer that nobody was shown.
         """
         if query.subqueries:
             return ()
@@ -177,7 +177,7 @@ class Memory:
             yield from regrouped(part, draws)
 
     def shared(self, plan: Plan) -> Shared:
-        """The plan, with its releases that somebody was told before."""
+        """The plan, with its releases that somebody was shown before."""
         shared = Shared(plan, self._asker)
         if self._draws_levels(plan):
             shared = self._series.shared((_scope(plan), plan.keys), plan, self._asker)
@@ -195,7 +195,7 @@ class Memory:
         return self.has_series and (self.store is None or can_be_kept(plan))
 
     def alone(self, plan: Plan) -> Shared:
-        """A plan as if nobody had been told any of it, once all that is kept so far was read."""
+        """A plan as if nobody had been shown any of it, once all that is kept so far was read."""
         self._look_up(plan.table, plan.where)
         return Shared(plan)
 
@@ -266,7 +266,7 @@ class Memory:
         self._purchases[kept.key] = kept
         known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
         for group, values in kept.recalled_groups:
-            known.setdefault(group, values)  # others can have been told it before
+            known.setdefault(group, values)  # others can have been shown it before
         _add(known, kept)
 
     def _note_columns(self, query: Query) -> None:

@@ -58,7 +58,7 @@ class Keeping(Protocol):
     """Keeps what is bought for a query, before it is shown."""
 
     def shared(self, plan: Plan) -> Shared:
-        """The releases of a plan that somebody was told before."""
+        """The releases of a plan that somebody was shown before."""
         ...
 
     def keep(
@@ -154,7 +154,7 @@ def _gradual_purchases(
     """
     gradual = receipt = None
     last = before
-    told = {} if before is None else {before.step: before.result.noisy.draws[0]}
+    released = {} if before is None else {before.step: before.result.noisy.draws[0]}
     first = 0 if before is None else before.step + 1
     for step, plan in enumerate(plans[first:], first):
         loss = _loss_of_step(plans, step)
@@ -167,7 +167,7 @@ def _gradual_purchases(
             return
         with paid_for():
             receipt = charged if receipt is None else receipt + charged
-            gradual = gradual or GradualExecutor(open_executor(), plans, told)
+            gradual = gradual or GradualExecutor(open_executor(), plans, released)
             result = gradual.execute(step, receipt)
             reached = is_accurate(plan, result.noisy.draws, options)
             notes = accuracy_notes.relative_error_notes(options, plan, reached=reached)

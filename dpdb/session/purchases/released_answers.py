@@ -96,7 +96,7 @@ class Shelf:
     memory: Memory
     chosen: Chosen
     alone: bool = False
-    """Whether it is drawn and paid for as if nobody had been told any of it."""
+    """Whether it is drawn and paid for as if nobody had been shown any of it."""
 
     def shared(self, plan: Plan) -> Shared:
         """As `purchases.Keeping` says."""
@@ -119,8 +119,8 @@ class Shelf:
         if plan.settled or chosen.is_free:
             return None
         if chosen.before is not None:
-            told = chosen.plans[chosen.before.step].loss.epsilon
-            return Shared(plan, everywhere=True, told=told)
+            released = chosen.plans[chosen.before.step].loss.epsilon
+            return Shared(plan, everywhere=True, released=released)
         if options.relative_error is not None:
             return Shared(plan, everywhere=True)
         return self.shared(plan)

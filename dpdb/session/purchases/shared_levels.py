@@ -61,27 +61,29 @@ class Shared:
     asker: str = ""
     steps: Mapping[int, tuple[Series, Step]] = field(default_factory=dict)
     new_to_asker: Loss = NO_NEWS
-    """The loss of groups that it recalls, and that were told to others alone."""
+    """The loss of groups that it recalls, and that were shown to others alone."""
     everywhere: bool = False
     """Whether the loss is taken to be on all rows, wherever it is."""
-    told: Fraction = Fraction(0)
-    """The ε of a coarser view of the same noise that the asker was told, and that it refines."""
+    released: Fraction = Fraction(0)
+    """The ε of a coarser view of the same noise that the asker was shown, and that it refines."""
     statements: int = 1
     """The number of statements that the plan answers, each of which is a query."""
 
     @property
     def loss(self) -> ComposedLoss:
-        """The loss that the plan adds to what all analysts together were told."""
-        if self.told:
-            return loss_of_step(self.plan, self.told)
-        told = {index: series.epsilon for index, (series, _) in self.steps.items()}
-        return further_loss(self.plan, told)
+        """The loss that the plan adds to what all analysts together were shown."""
+        if self.released:
+            return loss_of_step(self.plan, self.released)
+        released = {index: series.epsilon for index, (series, _) in self.steps.items()}
+        return further_loss(self.plan, released)
 
     @property
     def own_loss(self) -> ComposedLoss:
-        """The loss that the plan adds to what the asker was told."""
-        told = {index: series.shown_to(self.asker) for index, (series, _) in self.steps.items()}
-        drawn = further_loss(self.plan, {index: before for index, before in told.items() if before})
+        """The loss that the plan adds to what the asker was shown."""
+        shown = {index: series.shown_to(self.asker) for index, (series, _) in self.steps.items()}
+        drawn = further_loss(
+            self.plan, {index: before for index, before in shown.items() if before}
+        )
         return drawn + ComposedLoss.of(self.new_to_asker)
 
     def as_they_are(self) -> Shared:
@@ -102,18 +104,18 @@ class Shared:
 
     @property
     def queries(self) -> int:
-        """The number of queries that the plan counts for: none where all of it was told before."""
-        is_new = not self.told and (not self._was_told or self.loss != NO_LOSS)
+        """The number of queries that the plan counts for: none where all of it was shown before."""
+        is_new = not self.released and (not self._was_shown or self.loss != NO_LOSS)
         return self.statements if is_new else 0
 
     @property
-    def _was_told(self) -> bool:
-        """Whether any of it was told before, to whomever, and is not drawn alone."""
+    def _was_shown(self) -> bool:
+        """Whether any of it was shown before, to whomever, and is not drawn alone."""
         return bool(self.steps) or self.new_to_asker != NO_NEWS
 
     def ledger(self, ledger: Ledger) -> Ledger:
         """The ledger that knows what is shown to the asker, where that is not what is charged."""
-        return ledger.showing(self.own_loss) if self._was_told else ledger
+        return ledger.showing(self.own_loss) if self._was_shown else ledger
 
     def price(self, ledger: Ledger) -> Price:
         """The price that `charge` takes."""
@@ -124,11 +126,11 @@ class Shared:
         return self.ledger(ledger).charge(self.loss, self.region, self.queries)
 
     def rehearse(self, ledger: Ledger) -> None:
-        """Take what an asker with a limit is told, as if others had been told none of it.
+        """Take what an asker with a limit is shown, as if others had been shown none of it.
 
         So a plan that is refused, or is not, tells nothing of what others have asked.
         """
-        if not self._was_told:
+        if not self._was_shown:
             self.charge(ledger)
         elif self.own_loss != NO_LOSS:
             region = None if self.everywhere else self.plan.region
@@ -217,9 +219,9 @@ class AllSeries:
         return None
 
     def shared(self, cells: ReleasedCells, plan: Plan, asker: str) -> Shared:
-        """The plan, with its releases that were told before, by the series with the finest levels.
+        """The plan, with its releases that were shown before, by the series with the finest levels.
 
-        Of several the one that the asker was told most of is taken, so that its price says nothing
+        Of several the one that the asker was shown most of is taken, so that its price says nothing
         of another that others had drawn.
         """
         steps: dict[int, tuple[Series, Step]] = {}
@@ -251,23 +253,23 @@ def levelled(release: Release) -> Additive | None:
 
 
 def loss_of_step(plan: Plan, before: Fraction) -> ComposedLoss:
-    """The loss that a plan adds to a coarser view of the same noise, told up to the ε `before`.
+    """The loss that a plan adds to a coarser view of the same noise, released up to the ε `before`.
 
     Only the sum of ε counts: other theorems were told of the last step with the first.
     """
     return replace(NO_LOSS, epsilon=plan.loss.epsilon - before)
 
 
-def further_loss(plan: Plan, told: Mapping[int, Fraction]) -> ComposedLoss:
-    """The loss of a plan, where levels of some releases, by index, were told up to an ε.
+def further_loss(plan: Plan, released: Mapping[int, Fraction]) -> ComposedLoss:
+    """The loss of a plan, where levels of some releases, by index, were shown up to an ε.
 
     Such a release adds the difference of its ε to that one. Theorems that need the loss of the draw
     by itself are given the sum of both, or nothing where no finer level is drawn.
     """
-    if not told:
+    if not released:
         return plan.composed_loss
     added, alone = dict[int, Loss](), dict[int, Loss]()
-    for index, before in told.items():
+    for index, before in released.items():
         epsilon = plan.releases[index].mechanism.loss.epsilon
         finer = epsilon > before
         added[index] = pure(epsilon - before) if finer else Loss()
