@@ -94,8 +94,8 @@ CUBES = (
 )
 """The numbers of values of the keys, options, queries of the budget, and the most RMSE.
 
-One of 100 queries is under zcdp at δ = 10^-6. Levels of equal shares have an RMSE of 5.66, 11.3, 93.4
-and 132.1 there.
+One of 100 queries is under zcdp at δ = 10^-6. Levels of equal shares have an RMSE of 5.66, 11.3,
+93.4 and 132.1.
 """
 CUBE_RUNS = 200
 
