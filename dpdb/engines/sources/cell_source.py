@@ -145,8 +145,9 @@ A line of so many keys or objects takes a third of a second and 50 MB.
 
 _MOST_JSON = 1 << 30
 """The most bytes of a file that is an array: all of it is held."""
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},]', re.DOTALL)
-"""A text, or what begins, ends or separates values."""
+_TEXT, _REST = rb'"(?:[^"\\]|\\.)*+"', rb'[^][{}"]*+'
+_TOKEN = re.compile(rb"\{%b(?:%b%b)*+\}|%b|[][{},]" % (_REST, _TEXT, _REST, _TEXT), re.DOTALL)
+"""An object without others in it, a text, or what begins, ends or separates values."""
 
 
 class JsonReader(CellReader):
@@ -194,7 +195,9 @@ def _elements(file: BinaryIO, named: str) -> Iterator[bytes]:
         )
     depth = start = 0
     for token in _TOKEN.finditer(text):
-        mark = text[token.start() : token.start() + 1]
+        mark = token[0]
+        if len(mark) > 1:
+            continue
         if mark in b"[{":
             depth += 1
             start = token.end() if depth == 1 else start
