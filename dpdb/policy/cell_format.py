@@ -67,10 +67,11 @@ class CellFormat:
         """The text that the grammar of cells reads in place of a cell's, of a column of a kind."""
         if kind == "text":
             return "" if text in self.null else text
-        if text.strip(SPACE) in self.null:
+        held = text.strip(SPACE)
+        if not held or held in self.null:
             return ""
         if self.formats and kind in ("date", "timestamp"):
-            found = reformatted(text.strip(SPACE), self.formats) or UNREAD
+            found = reformatted(held, self.formats) or UNREAD
             return found[:10] if kind == "date" else found  # a day, whatever the time
         if kind not in ("integer", "number"):
             return text

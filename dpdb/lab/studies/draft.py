@@ -20,7 +20,7 @@ from dpdb.lab.studies.cells import record_blocks, text_rows
 from dpdb.lab.studies.file_layout import as_written
 from dpdb.lab.studies.suggested_types import SuggestedType, suggested_decimal, suggested_type
 from dpdb.policy.catalog import Column, Kind, Table
-from dpdb.policy.csv.csv_format import COMMA, CsvFormat
+from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.schemas.table_files import (
     found_columns,
     header_of,
@@ -154,7 +154,7 @@ def _guessed_draft(table: Table, notes: Sequence[str] = (), separator: str = "")
     rows = list(islice(text_rows(table), SAMPLE_ROWS))
     columns = [[row[place] for row in rows] for place in range(len(table.columns))]
     if separator:
-        decimal = suggested_decimal(columns, thousands=separator == COMMA)
+        decimal = suggested_decimal(columns, separator)
         table = replace(table, csv=replace(table.csv, decimal=decimal))
     types = tuple(suggested_type(cells, table.csv.decimal) for cells in columns)
     notes, units = [*notes], []

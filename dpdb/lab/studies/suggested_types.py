@@ -28,31 +28,16 @@ _NUMBER_FORMATS = (
     CellFormat(percent=True),
 )
 PLACEHOLDERS = frozenset(
-    (
-        "na",
-        "n/a",
-        "n.a.",
-        "#n/a",
-        "nan",
-        "null",
-        "none",
-        "nil",
-        "-",
-        "--",
-        ".",
-        "..",
-        ":",
-        "?",
-        "n.v.",
-    )
-)
+    ("na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", ":", "?",
+     "n.v.", "*", "**", "***", "unknown", "missing", "not available", "#div/0!", "#value!", "#ref!")
+)  # fmt: skip
 """Texts that people write into cells of which they know nothing."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
 _LETTERS = (frozenset("tf"), frozenset("yn"))
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 _LEADING_ZERO = re.compile(r"0[0-9]+")
 _DECIMAL_COMMA = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),[0-9]+")
-_SURE_COMMA = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),(?![0-9]{3}(?![0-9]))[0-9]+")
+_THREE_DIGITS = re.compile(",[0-9]{3}$")
 _DECIMAL_POINT = re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)\.[0-9]+")
 _COMPACT = "%Y%m%d"
 _EIGHT_DIGITS = re.compile("(?:1[7-9]|2[01])[0-9]{6}")
@@ -110,6 +95,9 @@ def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
     for kind in (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NUMBER):
         fitting = _fitting(kind, telling, decimal)
         if _are_nearly_all(len(fitting), telling):
+            best = _best(_number_forms(decimal), telling, decimal)
+            if kind is Kind.NUMBER and _reads(best, telling, decimal) > len(fitting):
+                break  # one cell in a hundred is written 1,234
             if kind is Kind.NUMBER and all(_WHOLE.fullmatch(cell) for cell in fitting):
                 kind = Kind.INTEGER  # noqa: PLW2901
             return SuggestedType(kind, len(telling) - len(fitting), repeats, missing=missing)
@@ -119,12 +107,27 @@ def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
         return SuggestedType(Kind.TEXT, 0, repeats, either=tuple(formats), missing=missing)
     forms = [CellFormat((each,)) for each, _ in formats]
     if not any(_LEADING_ZERO.fullmatch(cell) for cell in telling):
-        forms += [form for form in _NUMBER_FORMATS if form.thousands != decimal]
-    best = max(forms, key=lambda form: _reads(form, telling, decimal), default=PLAIN)
+        forms += _number_forms(decimal)
+    best = _best(forms, telling, decimal)
     fits = 0 if best == PLAIN else _reads(best, telling, decimal)
     if not fits:
         return SuggestedType(Kind.TEXT, 0, repeats, missing=missing)
-    return SuggestedType(kind_of(best), len(telling) - fits, repeats, best, fits, missing=missing)
+    kind = kind_of(best)
+    if kind is Kind.NUMBER and not best.percent:
+        plain = (best.plain(cell, kind, decimal) for cell in telling)
+        whole = all(_WHOLE.fullmatch(text) for text in plain if text not in ("", UNREAD))
+        kind = Kind.INTEGER if whole else kind
+    return SuggestedType(kind, len(telling) - fits, repeats, best, fits, missing=missing)
+
+
+def _number_forms(decimal: str) -> list[CellFormat]:
+    """The formats of numbers that go with a decimal mark."""
+    return [form for form in _NUMBER_FORMATS if form.thousands != decimal]
+
+
+def _best(forms: Sequence[CellFormat], cells: Sequence[str], decimal: str) -> CellFormat:
+    """The first format that reads the most cells."""
+    return max(forms, key=lambda form: _reads(form, cells, decimal), default=PLAIN)
 
 
 def _are_nearly_all(fitting: int, cells: Sequence[str]) -> bool:
@@ -156,15 +159,17 @@ def cell_keys(form: CellFormat) -> str:
     return ", ".join([*keys, "percent = true"] if form.percent else keys)
 
 
-def suggested_decimal(columns: Sequence[Sequence[str]], *, thousands: bool) -> str:
+def suggested_decimal(columns: Sequence[Sequence[str]], separator: str) -> str:
     """The decimal mark that more cells have.
 
-    With `thousands` a comma before three digits is none: 1,234 may be 1234.
+    1,234 is a whole number unless other cells have commas before fewer or more digits, or
+    semicolons separate cells.
     """
-    comma = _SURE_COMMA if thousands else _DECIMAL_COMMA
-    commas = sum(bool(comma.fullmatch(cell)) for cells in columns for cell in cells)
-    points = sum(bool(_DECIMAL_POINT.fullmatch(cell)) for cells in columns for cell in cells)
-    return "," if commas > points else "."
+    cells = [cell for column in columns for cell in column]
+    commas = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
+    if separator != ";" and all(_THREE_DIGITS.search(cell) for cell in commas):
+        return "."
+    return "," if len(commas) > sum(bool(_DECIMAL_POINT.fullmatch(cell)) for cell in cells) else "."
 
 
 def _fitting(kind: Kind, cells: list[str], decimal: str) -> list[str]:

@@ -98,7 +98,7 @@ def test_fates(path):
     [
         (
             Column("x", Kind.DATE, cells=CellFormat(("%m/%d/%Y",), null=("NA",))),
-            ["9/30/1990", "NA", "30/9/1990", "1990-09-30"],
+            ["9/30/1990", "NA", "", " ", "30/9/1990", "1990-09-30"],
             "2 no date: no format or null of the policy explains it, as '30/9/1990', '1990-09-30'",
         ),
         (

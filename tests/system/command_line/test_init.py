@@ -152,6 +152,17 @@ def test_types(run: Run, make: Make, cells: list[str], kind: str) -> None:
             ],
         ),
         (
+            ["1,234", "7", "**"],
+            [
+                'x = { type = "integer", thousands = ",", null = ["**"] }  '
+                '# of the first 3 cells 2 fit, 1 are "**"'
+            ],
+        ),
+        (
+            [*map(str, range(99)), "1,234"],
+            ['x = { type = "integer", thousands = "," }  # of the first 100 cells 100 fit'],
+        ),
+        (
             ["12.5 %", "3%"],
             ['x = { type = "number", percent = true }  # of the first 2 cells 2 fit'],
         ),
@@ -181,7 +192,7 @@ def test_formats_of_cells(run: Run, make: Make, cells: list[str], lines: list[st
     path.with_suffix(".toml").write_text(draft.out)
     checked = run("check", path.with_suffix(".toml"))
     assert checked.code == 0
-    unread = sum(cell in ("x", "NA", "-") for cell in cells) if "text" not in lines[0] else 0
+    unread = sum(cell in ("x", "NA", "-", "**") for cell in cells) if "text" not in lines[0] else 0
     assert f": {unread} of {len(cells)} cells NULL" in checked.out
 
 
