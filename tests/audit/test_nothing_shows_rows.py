@@ -24,10 +24,16 @@ CANARY_ROW = "77,Kanarienvogel,7654321,7654321,Kanarienvogel,Kanarienvogel,2000-
 
 def _remembered(session: Session) -> list[object]:
     memory = session._memory
-    known = [memory._purchases, memory._groups]
+    known = [memory._purchases, memory._groups._held]
     assert all(known)
     values = [value for each in known for value in each.values()]
-    return [memory, *known, *values, *(kept.purchase for kept in memory._purchases.values())]
+    return [
+        memory,
+        memory._groups,
+        *known,
+        *values,
+        *(kept.purchase for kept in memory._purchases.values()),
+    ]
 
 
 def _says(thing: object) -> str:

@@ -24,6 +24,8 @@ from dpdb.session.purchases.query_plans import Plans
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws, Noisy
+    from dpdb.plan.logical.query import Query
+    from dpdb.plan.relations.relations import Source
     from dpdb.session.purchases.purchases import Purchase
     from dpdb.vectors.vector import Array
 
@@ -226,6 +228,57 @@ class KnownColumns:
         named = Counter(column.name for column in read.values())
         columns = {column.name: column for column in (*own, *read.values())}
         return {name: column for name, column in columns.items() if named[name] <= 1}
+
+
+Scope = str
+"""The rows that releases are about: the identity of what is read, and of the filter."""
+CellKeys = tuple[Expr, ...]
+
+
+@dataclass(repr=False)
+class Groups:
+    """The noisy values of groups, by the rows and the cells that they are about."""
+
+    _held: dict[Scope, dict[CellKeys, dict[ReleasedGroup, Draws]]] = field(default_factory=dict)
+
+    def of(self, scope: Scope) -> dict[CellKeys, dict[ReleasedGroup, Draws]]:
+        """The groups over some rows, by the keys of their cells."""
+        return self._held.get(scope, {})
+
+    def over(self, query: Query | Plan) -> dict[ReleasedGroup, Draws]:
+        """The groups over the rows and the cells of a query, the latest at the end."""
+        return self.of(scope_of(query)).get(query.keys, {})
+
+    def add(
+        self, scope: Scope, keys: CellKeys, groups: Iterable[tuple[ReleasedGroup, Draws]]
+    ) -> None:
+        """Take note of groups, so that the latest is the last."""
+        known = self._held.setdefault(scope, {}).setdefault(keys, {})
+        for group, values in groups:
+            known.pop(group, None)
+            known[group] = values
+
+    def copied(self) -> Groups:
+        """A copy to which groups can be added."""
+        return Groups(
+            {
+                scope: {keys: dict(known) for keys, known in of_scope.items()}
+                for scope, of_scope in self._held.items()
+            }
+        )
+
+
+def scope_of(of: Query | Plan) -> Scope:
+    """The scope, which is cached with the record."""
+    held = vars(of)
+    if "_scope" not in held:
+        held["_scope"] = scope_over(of.table, of.where)
+    return str(held["_scope"])
+
+
+def scope_over(table: Source, where: Expr | None) -> Scope:
+    """The scope of the rows of a table that pass a filter."""
+    return identity((table, where))
 
 
 def can_be_kept(plan: Plan) -> bool:

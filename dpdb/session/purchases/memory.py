@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from dpdb.errors import InternalError
 from dpdb.ledger.book.plan_text import former_scope
 from dpdb.plan.expressions.expressions import Expr
-from dpdb.plan.identity import identity
 from dpdb.plan.releases.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.releases.sharing import finest, may_serve
 from dpdb.policy.catalog import Table
@@ -22,10 +21,14 @@ from dpdb.privacy.accounting.loss import Loss
 from dpdb.records import dataclass
 from dpdb.session.purchases.kept_answers import (
     Chosen,
+    Groups,
     KeptAnswer,
     KnownColumns,
+    Scope,
     can_be_kept,
     read_answer,
+    scope_of,
+    scope_over,
 )
 from dpdb.session.purchases.query_plans import (
     Plans,
@@ -55,11 +58,6 @@ MOST_GROUPS = 64
 """The most groups with the same keys over the same rows that are tried: the latest ones."""
 MOST_OTHERS = 8
 """The most groups that others were shown that are tried."""
-Scope = str
-"""The rows that releases are about: the identity of what is read, and of the filter."""
-CellKeys = tuple[Expr, ...]
-Groups = dict[CellKeys, "dict[ReleasedGroup, Draws]"]
-"""Groups by the keys of their cells, with their noisy values."""
 
 
 @dataclass(repr=False)
@@ -74,8 +72,8 @@ class Memory:
     """Whether noise of one scale may lead to noise of another: other sources round scales."""
     _series: AllSeries = field(default_factory=AllSeries)
     _purchases: dict[object, KeptAnswer] = field(default_factory=dict)
-    _groups: dict[Scope, Groups] = field(default_factory=dict)
-    _others: dict[Scope, Groups] = field(default_factory=dict)
+    _groups: Groups = field(default_factory=Groups)
+    _others: Groups = field(default_factory=Groups)
     """The groups that others were shown, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """The derivation of each group that follows, for the query that was last asked about."""
@@ -143,7 +141,7 @@ class Memory:
         """
         if query.subqueries:
             return ()
-        known = reversed(self._others.get(_scope(query), {}).get(query.keys, {}))
+        known = reversed(self._others.over(query))
         if plan is not None:
             known = (g for g in known if g.releases == plan.fresh and g.loss == plan.loss)
         return tuple(islice(known, MOST_OTHERS))
@@ -158,14 +156,12 @@ class Memory:
 
     def _drawn(self, over: Query | Plan, group: ReleasedGroup) -> Draws:
         """The noisy values of a group over these rows and cells; none where it follows."""
-        of_some = (self._groups, self._others)
-        known = (each.get(_scope(over), {}).get(over.keys, {}).get(group, ()) for each in of_some)
-        return next(filter(None, known), ())
+        return self._groups.over(over).get(group) or self._others.over(over).get(group, ())
 
     def _in_series(self, query: Query, group: ReleasedGroup) -> ReleasedGroup:
         """A group with the series that its releases are levels of; one that follows has none."""
         draws = self._drawn(query, group)
-        cells = _scope(query), query.keys
+        cells = scope_of(query), query.keys
         return self._series.of_group(cells, group, draws) if draws else group
 
     def _derived_draws(self, table: Source, group: ReleasedGroup) -> Iterator[Array]:
@@ -173,15 +169,15 @@ class Memory:
 
         for part in self._derivations[group].parts:
             of = part.of
-            draws = self._groups[_scope_over(table, of.where)][of.keys][of.group]
+            draws = self._groups.of(scope_over(table, of.where))[of.keys][of.group]
             yield from regrouped(part, draws)
 
     def shared(self, plan: Plan) -> Shared:
         """The plan, with its releases that somebody was shown before."""
         shared = Shared(plan, self._asker)
         if self._draws_levels(plan):
-            shared = self._series.shared((_scope(plan), plan.keys), plan, self._asker)
-        own = self._groups.get(_scope(plan), {}).get(plan.keys, {})
+            shared = self._series.shared((scope_of(plan), plan.keys), plan, self._asker)
+        own = self._groups.over(plan)
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
         return replace(shared, new_to_asker=reduce(add, new, Loss()))
 
@@ -213,7 +209,7 @@ class Memory:
         """
         plan = chosen.plans[purchase.step]
         names = () if shared is None else shared.names()
-        kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), _scope(plan)
+        kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), scope_of(plan)
         if self.store is not None:
             text = kept.text
             if text is not None:
@@ -237,8 +233,8 @@ class Memory:
             self,
             _series=self._series.copied(),
             _purchases=dict(self._purchases),
-            _groups=_copied(self._groups),
-            _others=_copied(self._others),
+            _groups=self._groups.copied(),
+            _others=self._others.copied(),
             _columns=self._columns.copied(),
             _read=dict(self._read),
             _foreseen=set(self._foreseen),
@@ -253,21 +249,18 @@ class Memory:
         self._foreseen.add(chosen.key)
         if plan.subplans or plan.found:
             return
-        known = self._groups.setdefault(_scope(plan), {}).setdefault(plan.keys, {})
-        for _, group in plan.groups:
-            known.pop(group, None)
-            known[group] = ()
+        self._groups.add(scope_of(plan), plan.keys, ((group, ()) for _, group in plan.groups))
         if shared and self._draws_levels(plan):
             drawn = zip(plan.fresh, shared.names(), strict=True)
-            cells = _scope(plan), plan.keys
+            cells = scope_of(plan), plan.keys
             self._series.foresee(cells, drawn, self._asker)
 
     def _remember(self, scope: Scope, kept: KeptAnswer) -> None:
         self._purchases[kept.key] = kept
-        known = self._groups.setdefault(scope, {}).setdefault(kept.keys, {})
-        for group, values in kept.recalled_groups:
-            known.setdefault(group, values)  # others can have been shown it before
-        _add(known, kept)
+        known = self._groups.of(scope).get(kept.keys, {})
+        # Others can have been shown a recalled group before.
+        recalled = ((each, draws) for each, draws in kept.recalled_groups if each not in known)
+        self._groups.add(scope, kept.keys, (*recalled, *kept.drawn_groups))
 
     def _note_columns(self, query: Query) -> None:
         """Read again what is kept where a query reads columns that no table of the policy has.
@@ -278,15 +271,15 @@ class Memory:
         stored = query.table in self.tables and not query.subqueries
         if self.store is None or (stored and not query.has_single_values):
             return
-        if self._columns.note(_scope(query), query.columns_read):
-            for name in (_scope(query), former_scope(query.table, query.where)):
+        if self._columns.note(scope_of(query), query.columns_read):
+            for name in (scope_of(query), former_scope(query.table, query.where)):
                 self._read.pop(name or "", None)
 
     def _look_up(self, table: Source, where: Expr | None) -> None:
         """Remember what the ledger has kept about these rows since it was last asked."""
         if self.store is None:
             return
-        scope = _scope_over(table, where)
+        scope = scope_over(table, where)
         self._look_up_under(scope, scope, table)
         former = former_scope(table, where)
         if former is not None:
@@ -309,7 +302,7 @@ class Memory:
             if release.kept.who == self.store.asker:
                 self._remember(scope, kept)
             else:
-                _add(self._others.setdefault(scope, {}).setdefault(kept.keys, {}), kept)
+                self._others.add(scope, kept.keys, kept.drawn_groups)
 
     def _over(self, query: Query) -> tuple[ReleasedGroup, ...]:
         """The groups over the query's rows and cells, the latest first, and then what follows.
@@ -322,37 +315,11 @@ class Memory:
         def over(where: Expr | None) -> Iterator[KeptGroup]:
             self._look_up(query.table, where)
             same = where is query.where
-            scope = _scope(query) if same else _scope_over(query.table, where)
-            for keys, groups in reversed(self._groups.get(scope, {}).items()):
+            scope = scope_of(query) if same else scope_over(query.table, where)
+            for keys, groups in reversed(self._groups.of(scope).items()):
                 latest = islice(reversed(groups), MOST_GROUPS)
                 yield from (KeptGroup(where, keys, group) for group in latest)
 
         self._derivations = {each.group: each for each in derivations(query, over)}
-        own = self._groups.get(_scope(query), {}).get(query.keys, {})
+        own = self._groups.over(query)
         return (*islice(reversed(own), MOST_GROUPS), *self._derivations)
-
-
-def _copied(groups: dict[Scope, Groups]) -> dict[Scope, Groups]:
-    return {
-        scope: {keys: dict(known) for keys, known in of_scope.items()}
-        for scope, of_scope in groups.items()
-    }
-
-
-def _add(known: dict[ReleasedGroup, Draws], kept: KeptAnswer) -> None:
-    """Take note of the groups that were drawn for an answer, so that the latest is the last."""
-    for group, values in kept.drawn_groups:
-        known.pop(group, None)
-        known[group] = values
-
-
-def _scope(of: Query | Plan) -> Scope:
-    """The scope, which is cached with the record."""
-    held = vars(of)
-    if "_scope" not in held:
-        held["_scope"] = _scope_over(of.table, of.where)
-    return str(held["_scope"])
-
-
-def _scope_over(table: Source, where: Expr | None) -> Scope:
-    return identity((table, where))
