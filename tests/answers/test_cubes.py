@@ -11,7 +11,7 @@ import pytest
 from dpdb.answers.intervals.weighted_noises import margin
 from dpdb.answers.tables.cubes import cells_of, components
 from dpdb.plan.physical.cubes import Cube, KeySet, LevelNoise, subsets
-from dpdb.plan.releases.cube_splits import HUNDRED, Goal, split
+from dpdb.plan.releases.cube_plans import HUNDRED, Goal, split
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.vectors.vector import Array
 
