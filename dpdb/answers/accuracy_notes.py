@@ -38,6 +38,7 @@ from dpdb.privacy.mechanisms.mechanism import (
     BoundsSelection,
     GridSelection,
     IntervalSelection,
+    LimitSelection,
     SecretNoise,
 )
 
@@ -67,10 +68,10 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
             notes += _walk_notes(each)
         elif isinstance(each.release.mechanism, BoundsSelection):
             pass
-        elif each.release.noise is None and not _keys(each.release) <= bracketed:
+        elif not _has_margin(each.release) and not _keys(each.release) <= bracketed:
             why = "has no interval: how near it is depends on the rows"
             notes.append(f"{each.column} {_way(each.release)}, and {why}")
-    with_interval = any(each.release.noise is not None for each in releases)
+    with_interval = any(_has_margin(each.release) for each in releases)
     if planned.competing_rows > 1 and with_interval:
         number = planned.competing_rows
         why = "as noise decides which are shown"
@@ -78,6 +79,11 @@ def interval_notes(planned: Plan) -> tuple[str, ...]:
             why += "; it is smaller where there are fewer"
         notes.append(f"± holds for all {number} groups at once, {why}")
     return tuple(dict.fromkeys(notes))
+
+
+def _has_margin(release: Release) -> bool:
+    """Whether the law of the noise says what ± is."""
+    return release.noise is not None or isinstance(release.mechanism, LimitSelection)
 
 
 def _text_date_notes(planned: Plan) -> Iterator[str]:

@@ -7,6 +7,7 @@ found keys are shown. The number of such rows and values is private, and not sai
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dpdb.answers.release_reports import aggregate_label
 from dpdb.answers.suggested_bounds import plain_value
@@ -18,7 +19,10 @@ from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
 from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column, Table
-from dpdb.privacy.mechanisms.mechanism import KeySelection
+from dpdb.privacy.mechanisms.mechanism import KeySelection, LimitSelection
+
+if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
 
 NOISE_ALONE = "intervals are of the noise alone, not of what clamping and caps change"
 """The last of the notes, if an interval may be shown."""
@@ -44,8 +48,25 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         for column in _bounded(clamped.argument)
     ]
     notes = dict.fromkeys([*caps, *totals, *clamps])
-    shown = any(release.noise is not None for each in plans for release in each.releases)
+    shown = any(
+        release.noise is not None or isinstance(release.mechanism, LimitSelection)
+        for each in plans
+        for release in each.releases
+    )
     return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
+
+
+def limit_notes(planned: Plan, draws: Draws) -> Iterator[str]:
+    """A note for each number of different values of which a limit was found."""
+    for index, estimate in enumerate(planned.estimates):
+        for place in estimate.releases:
+            if isinstance(planned.releases[place].mechanism, LimitSelection) and planned.cells:
+                limits = sorted(set(draws[place][:, 1].tolist()))
+                yield (
+                    f"{aggregate_label(planned, index)}: each {planned.table.unit_in_words} added"
+                    f" at most {' or '.join(map(str, limits))} different values, a limit that was"
+                    " found; ± leaves out what lies beyond it"
+                )
 
 
 def _is_capped(table: Source) -> bool:

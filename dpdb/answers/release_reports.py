@@ -12,6 +12,7 @@ from dpdb.plan.expressions.expressions import Slot, interval_ends, slots
 from dpdb.plan.logical.query import Function, Output
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, JointRanks, Part
+from dpdb.privacy.mechanisms.mechanism import LimitSelection
 from dpdb.records import dataclass
 
 _FEW = 4
@@ -107,6 +108,14 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     confidence = at_once(CONFIDENCE, planned.competing_rows)
     unit = estimate.moments.step if estimate.aggregate.function is Function.SUM else 1
     return margin_of(combination, planned, confidence) * float(unit)
+
+
+def margins_at_limits(mechanism: LimitSelection, competing_rows: int) -> tuple[str, str]:
+    """The margins of the noise at the least and at the greatest limit that can be found."""
+    confidence = at_once(CONFIDENCE, competing_rows)
+    ends = mechanism.steps_up[0], mechanism.steps_up[-1]
+    least, most = (f"{mechanism.noise(limit).quantile(confidence):,.0f}" for limit in ends)
+    return least, most
 
 
 EXACT = "exact"

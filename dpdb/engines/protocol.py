@@ -213,16 +213,16 @@ class Engine(Protocol):
         not the engine's: their releases are asked for by themselves.
 
         Results are whole numbers. A `Count` and a `Distinct` have one 64-bit integer a cell, a
-        `Histogram` a matrix of them with a row for each cell and a column for each segment, and
-        a `Total` one of `representation(largest)`, where a row adds at most ±`largest`. A `Joint`
-        has a matrix with a column for each part, of `representation(largest)` where a row of the
-        table adds at most `largest` to all parts together. A `Ranks` has one array a cell, of
-        64-bit integers: the counted values in steps of the grid, clamped to it and sorted; or a
-        `RankWindow` of them, from which the release's mechanism draws with the same law. A
-        `Tally` has one array a cell: the count of each of its values, or the total of the weights
-        of each, as a `Total` has it. The number of cells and the type of each array follow from the
-        plan alone. Only the length of a `Ranks` array or window follows from rows, and only a
-        mechanism may look at it.
+        `Histogram` a matrix of them with a row for each cell and a column for each segment, a
+        `LimitedDistinct` with a column for each limit, and a `Total` one of
+        `representation(largest)`, where a row adds at most ±`largest`. A `Joint` has a matrix with
+        a column for each part, of `representation(largest)` where a row of the table adds at most
+        `largest` to all parts together. A `Ranks` has one array a cell, of 64-bit integers: the
+        counted values in steps of the grid, clamped to it and sorted; or a `RankWindow` of them,
+        from which the release's mechanism draws with the same law. A `Tally` has one array a cell:
+        the count of each of its values, or the total of the weights of each, as a `Total` has it.
+        The number of cells and the type of each array follow from the plan alone. Only the length
+        of a `Ranks` array or window follows from rows, and only a mechanism may look at it.
 
         Where a table has a unit, at most `rows_per_unit` of a unit's rows count, of those that
         pass the plan's `where`; which of them depends on the plan's `sample_key` and on that

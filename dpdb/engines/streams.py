@@ -29,6 +29,7 @@ from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.logical.query import are_sought
 from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.statistics import LimitedDistinct
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame
@@ -317,8 +318,10 @@ def _taken(block: Loaded, rows: Array) -> Loaded:
 def _looks_at_units(plan: Plan) -> bool:
     """Whether a plan needs the rows of a unit that count together."""
     arguments = (estimate.aggregate.argument for estimate in plan.estimates)
-    return are_sought(plan.found) or any(
-        isinstance(single_value(argument), UnitValue) for argument in arguments
+    return (
+        are_sought(plan.found)
+        or any(isinstance(each.statistic, LimitedDistinct) for each in plan.releases)
+        or any(isinstance(single_value(argument), UnitValue) for argument in arguments)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -98,6 +99,35 @@ def test_a_concentrated_share_sets_the_variance() -> None:
     assert isinstance(found, Gaussian)
     assert (found.variance, found.loss.rho) == (36, Fraction(1, 8))
     assert found.epsilon > CONCENTRATED.epsilon
+
+
+@pytest.mark.parametrize(
+    ("contribution", "change", "squared", "ends"),
+    [(replace(OWNED, rows_per_unit=20), 1, 1, 1), (MANY, 2, 2, 2),
+     (replace(MANY, group_count=1), 1, 1, 2)],
+)  # fmt: skip
+def test_a_limit_is_found_where_units_have_many_rows(
+    contribution: Contribution, change: int, squared: int, ends: int
+) -> None:
+    """Laplace noise by the ℓ1 change of D_1, Gaussian noise by the squared ℓ2 change."""
+    laplace = choice(contribution).for_limited_distinct(SHARE)
+    gaussian = choice(contribution, GAUSSIAN).for_limited_distinct(CONCENTRATED)
+    assert laplace is not None
+    assert gaussian is not None
+    assert isinstance(gaussian.unit_noise, Gaussian)
+    assert (laplace.sensitivity, gaussian.unit_noise.squared) == (change, squared)
+    assert laplace.score_sensitivity == gaussian.score_sensitivity == ends
+    assert laplace.loss.epsilon == HALF
+    assert math.isclose(gaussian.loss.rho, Fraction(1, 8), rel_tol=1e-8)
+    assert gaussian.loss.rho <= Fraction(1, 8)
+
+
+def test_no_limit_is_found_for_few_rows_or_little_epsilon() -> None:
+    few, little = replace(MANY, rows_per_unit=15), replace(SHARE, epsilon=Fraction(9, 100))
+    goal = Options(error=Fraction(10))
+    asked = [(few, SHARE, Options()), (MANY, little, Options()), (MANY, SHARE, goal)]
+    for contribution, share, options in asked:
+        assert choice(contribution, options).for_limited_distinct(share) is None
 
 
 def test_what_no_row_can_change_has_no_noise_whatever_is_asked() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
 from tests.support.loss_sums import ZERO, Lost, below, pure, ranged, total
@@ -82,6 +83,26 @@ class LargestCount:
     def lost(self, one: Values, other: Values) -> Lost:
         changes = [a - b for a, b in zip(one, other, strict=True)]
         return ranged(self.rate * (max(changes) - min(changes)))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit, by how many values the passes after it bring: P(l) ∝ l^-a·exp(-rate·that / l)."""
+
+    mechanism: FoundLimit
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        scores = [self._scores(each) for each in (one, other)]
+        changes = [a - b for a, b in zip(*scores, strict=True)]
+        return ranged(self.mechanism.selection.rate * (max(changes) - min(changes)))
+
+    def _scores(self, numbers: Values) -> list[Fraction]:
+        known = dict(zip(self.mechanism.passes, numbers, strict=True))
+        most = self.mechanism.rows
+        return [
+            Fraction(known[min(2 * limit, most)] - known[limit], limit)
+            for limit in self.mechanism.limits
+        ]
 
 
 @dataclass(frozen=True)

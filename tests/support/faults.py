@@ -10,8 +10,7 @@ from tests.support.mutants import Change, Mutant
 
 _EXECUTOR = "session.purchases.executor:"
 _NOISE = f"{_EXECUTOR}_with_noise"
-_DRAW = f"{_EXECUTOR}Executor._draw"
-_SUM = "numbers.ravel() + noise(numbers.size)"
+_SUM = "numbers.ravel() + drawn"
 
 NOISE = (
     Mutant(
@@ -29,19 +28,16 @@ NOISE = (
     Mutant(
         "less noise where fewer rows are counted",
         "trackers",
-        [Change(_DRAW, "_with_noise(exact, lambda size: noise.laplace(scale, size))",
-                "_with_noise(exact, lambda size: noise.laplace(min(scale, 1 + abs(int("
-                "np.max(exact.cells)))), size))")],
+        [Change(_NOISE, "noise.laplace(scale, numbers.size)",
+                "noise.laplace(min(scale, 1 + abs(int(np.max(numbers)))), numbers.size)")],
         "audit/test_charged_loss.py::test_what_ran_costs_what_is_charged",
     ),
     Mutant(
         "a scale read off the data: the largest sum that there is",
         "reading the noise",
-        [Change(_DRAW, "_with_noise(exact, lambda size: noise.laplace(scale, size))",
-                "_with_noise(exact, lambda size: noise.laplace(abs(int(np.max(exact.cells)))"
-                " / Fraction(1, 10) + 1, size))"),
-         Change(_DRAW, "mechanism, statistic, noise =",
-                "from fractions import Fraction; mechanism, statistic, noise =")],
+        [Change(_NOISE, "noise.laplace(scale, numbers.size)",
+                "noise.laplace(abs(int(np.max(numbers))) * scale * 10 + scale / scale,"
+                " numbers.size)")],
         "audit/test_charged_loss.py::test_what_ran_costs_what_is_charged",
     ),
     Mutant(
@@ -65,6 +61,22 @@ NOISE = (
         [Change("privacy.noise.staircase:draws",
                 " & ~(minus & (periods == 0) & (place == 0))", "")],
         "privacy/noise/test_staircase.py::test_draws_fit_the_law",
+        slow=True,
+    ),
+    Mutant(
+        "a limit found at the rate for a unit that enters, where one is replaced",
+        "differencing",
+        [Change("plan.physical.mechanism_choice:MechanismChoice.for_limited_distinct",
+                "2 if contribution.neighbors is Neighbors.REPLACE else 1", "1")],
+        "plan/test_mechanism_choice.py::test_a_limit_is_found_where_units_have_many_rows",
+        slow=True,
+    ),
+    Mutant(
+        "noise for the limit before the step up",
+        "differencing",
+        [Change("privacy.mechanisms.found_limit:FoundLimit.noise", "limit * noise.sensitivity",
+                "limit // 2 * noise.sensitivity")],
+        "privacy/test_found_limit.py::test_noise_grows_with_the_limit_and_costs_the_same",
         slow=True,
     ),
     Mutant(

@@ -31,6 +31,7 @@ from dpdb.plan.ranges.statistics import (
     Grid,
     Histogram,
     Joint,
+    LimitedDistinct,
     Ranks,
     Statistic,
     Tally,
@@ -42,10 +43,12 @@ from dpdb.policy.timestamps import TIMESTAMPS, read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.vector import AnyVector, TextVector
 from tests.support.plain_values import Cell, Scalars, evaluate
+from tests.support.row_hashes import ALL, mixed, row_hash, term
 from tests.support.row_hashes import Cell as HashedCell
-from tests.support.row_hashes import row_hash
 
 Row = dict[str, Cell]
+GOLDEN = 0x9E3779B97F4A7C15
+"""Times the number of a cell, this tells its values from those of other cells."""
 OWNER = "whose the row is"
 """Stands in each row beside the names of its columns."""
 
@@ -361,6 +364,8 @@ class _Statistics:
                 return np.array(
                     [[true.count(segment) for segment in segments] for true in found], WORD
                 )
+            case LimitedDistinct(limits=limits):
+                return self._limited(statistic, limits)
             case Distinct(argument=argument):
                 return self._words(len(set(self._values(rows, argument, statistic.where)))
                                    for rows in self.cells)  # fmt: skip
@@ -400,6 +405,40 @@ class _Statistics:
                                 for value in statistic.values)
                     for rows in self.cells
                 ]  # fmt: skip
+
+    def _limited(self, statistic: LimitedDistinct, limits: Iterable[int]) -> Any:
+        """The values that units have taken after so many passes, for each cell and limit."""
+        of_unit: dict[Cell, set[tuple[int, int]]] = defaultdict(set)
+        column, key = statistic.argument, self.plan.sample_key
+        step = None
+        if isinstance(column, ColumnRef) and not _has_no_step(column.column):
+            step = column.column.step
+        for cell, rows in enumerate(self.cells):
+            for row in rows:
+                for value in self._values([row], statistic.argument, statistic.where):
+                    place = term(key, "value ", _hashed(value, step))
+                    of_unit[row[OWNER]].add((cell, mixed(place + cell * GOLDEN & ALL)))
+        units = {
+            mixed(sum(place for _, place in own) & ALL): own for own in of_unit.values() if own
+        }
+        left = [
+            sorted(own, key=lambda value: mixed(value[1] + unit & ALL), reverse=True)
+            for unit, own in sorted(units.items())
+            for _ in range(sum(own == other for other in of_unit.values()))
+        ]
+        taken: set[tuple[int, int]] = set()
+        after = {0: taken}
+        while any(left):
+            for own in left:
+                while own and own[-1] in taken:
+                    own.pop()
+                if own:
+                    taken = taken | {own.pop()}
+            after[len(after)] = taken
+        return np.array([
+            [sum(cell == at for cell, _ in after[min(p, len(after) - 1)]) for p in limits]
+            for at in range(len(self.cells))
+        ], WORD)  # fmt: skip
 
     def _words(self, numbers: Iterable[int]) -> Any:
         return np.array([*numbers], dtype=WORD)

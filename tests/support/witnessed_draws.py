@@ -32,6 +32,7 @@ from tests.support.draw_losses import (
     Kind,
     LaplaceNoise,
     LargestCount,
+    Limit,
     Quantile,
     Secret,
     ShownKeys,
@@ -126,17 +127,18 @@ class Witness:
             mock.patch.object(exponential, "select_index", self._index(exponential.select_index)),
             mock.patch.object(exponential, "select_width", self._width(exponential.select_width)),
             mock.patch.object(thresholds, "stops", self._stops(thresholds.stops)),
+            mock.patch.object(exponential, "select_limit", self._limit(exponential.select_limit)),
             mock.patch.object(smooth, "release", self._smooth(smooth.release)),
         ):
             yield
 
     def _added(self, original: Any) -> Any:
-        def with_noise(exact: Any, noise: Any) -> Any:
+        def with_noise(numbers: Any, mechanism: Any, noise: Any) -> Any:
             def kind() -> Kind:
                 assert self.source.last is not None
                 return self.source.last
 
-            return self.drawn(kind, _plain(exact.cells), lambda: original(exact, noise))
+            return self.drawn(kind, _plain(numbers), lambda: original(numbers, mechanism, noise))
 
         return with_noise
 
@@ -241,6 +243,16 @@ class Witness:
             )
 
         return select_width
+
+    def _limit(self, original: Any) -> Any:
+        def select_limit(counts: Any, mechanism: Any, noise: Any) -> Any:
+            return self.drawn(
+                lambda: Limit(mechanism),
+                _plain(counts),
+                lambda: original(counts, mechanism, noise),
+            )
+
+        return select_limit
 
     def _stops(self, original: Any) -> Any:
         def stops(cells: Any, rungs: Any, mechanism: Any, noise: Any) -> Any:

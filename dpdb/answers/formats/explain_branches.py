@@ -12,7 +12,7 @@ from typing import assert_never
 
 from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.sheet import figure
-from dpdb.answers.release_reports import promised_error
+from dpdb.answers.release_reports import margins_at_limits, promised_error
 from dpdb.answers.suggested_bounds import needs
 from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, columns_of
@@ -36,6 +36,7 @@ from dpdb.privacy.mechanisms.mechanism import (
     GridSelection,
     IntervalSelection,
     KeySelection,
+    LimitSelection,
     SecretNoise,
     ValueSelection,
 )
@@ -61,6 +62,11 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
         yield from _interval(mechanism)
     elif isinstance(mechanism, BoundsSelection):
         yield "needs", needs(mechanism)
+    elif isinstance(mechanism, LimitSelection):
+        small, large = margins_at_limits(mechanism, competing_rows)
+        at = mechanism.steps_up
+        yield "limit", f"so many different values a unit adds: {at[0]} … {at[-1]}, found first"
+        yield "noise", f"± {small} at the least limit, ± {large} at the greatest ({CONFIDENCE:.0%})"
     elif isinstance(mechanism, (ValueSelection, SecretNoise)):
         yield "noise", mechanism.nearness
     else:

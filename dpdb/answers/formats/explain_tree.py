@@ -29,7 +29,7 @@ from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
-from dpdb.privacy.mechanisms.mechanism import GridSelection
+from dpdb.privacy.mechanisms.mechanism import GridSelection, LimitSelection
 from dpdb.records import dataclass
 
 _SHOWN_SEGMENTS = 8
@@ -150,6 +150,8 @@ def _facts(
     if isinstance(mechanism, GridSelection):
         part += f": {figure(mechanism.threshold_epsilon)} for when to stop, "
         part += f"{figure(mechanism.look_epsilon)} for each look"
+    if isinstance(mechanism, LimitSelection):
+        part += f": {figure(mechanism.limit_epsilon)} for the limit, the rest for the noise"
     yield "ε", f"{decimal(report.epsilon)}{part}"
     if report.delta:
         yield "δ", decimal(report.delta)

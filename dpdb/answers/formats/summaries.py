@@ -17,7 +17,12 @@ from dpdb.answers.contribution_notes import NOISE_ALONE
 from dpdb.answers.formats.footer import DIGITS, NOT_PRIVATE, THEOREMS, cautions, paying, shortage
 from dpdb.answers.formats.sheet import duration
 from dpdb.answers.record import AnswerRecord, Origin
-from dpdb.answers.release_reports import origins, own_reports, promised_error
+from dpdb.answers.release_reports import (
+    margins_at_limits,
+    origins,
+    own_reports,
+    promised_error,
+)
 from dpdb.errors import display_width, folded, printable
 from dpdb.ledger.protocol import FREE, Balance, QueryLimit
 from dpdb.plan.expressions.expressions import Slot
@@ -28,7 +33,7 @@ from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import sequential
-from dpdb.privacy.mechanisms.mechanism import GridSelection, ValueSelection
+from dpdb.privacy.mechanisms.mechanism import GridSelection, LimitSelection, ValueSelection
 
 _FEW = 4
 """Digits of an ε that is spent."""
@@ -76,8 +81,12 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
         return "± follows from those of the noisy answers it is computed from"
     used = plan.released_for(output)
     mechanisms = [plan.releases[index].mechanism for index in used]
-    if any(isinstance(mechanism, GridSelection) for mechanism in mechanisms):
-        return "one-sided: some rows may lie beyond it"
+    for mechanism in mechanisms:
+        if isinstance(mechanism, GridSelection):
+            return "one-sided: some rows may lie beyond it"
+        if isinstance(mechanism, LimitSelection):
+            least, most = margins_at_limits(mechanism, plan.competing_rows)
+            return f"± {least} to {most}, by the limit that is found"
     estimate = _estimate(plan, output)
     if estimate is None:
         return "± follows from those of its parts"

@@ -30,7 +30,12 @@ from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function, Outpu
 from dpdb.plan.physical.moments import Combination, Estimate, value
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Ranks
-from dpdb.privacy.mechanisms.mechanism import GridSelection, IntervalSelection, KeySelection
+from dpdb.privacy.mechanisms.mechanism import (
+    GridSelection,
+    IntervalSelection,
+    KeySelection,
+    LimitSelection,
+)
 from dpdb.vectors.evaluate import Frame
 from dpdb.vectors.vector import Array, Vector, numbers
 
@@ -135,6 +140,8 @@ def interval_of(
         return _beyond_a_rung(own[0], release, estimate, confidence, farther=farther)
     if isinstance(last.mechanism, IntervalSelection):
         return _bracketed(noisy_values(estimate, draws), last, estimate, confidence)
+    if isinstance(release.mechanism, LimitSelection):
+        return _at_limit(draws[estimate.releases[0]], release.mechanism, confidence)
     if release.noise is not None:
         return _of_sums(estimate, plan, draws, confidence)
     return None
@@ -173,6 +180,15 @@ def _of_sums(
             raise AssertionError(f"{other} is made of no sums")
         case other:
             assert_never(other)
+
+
+def _at_limit(drawn: Array, mechanism: LimitSelection, confidence: float) -> tuple[Array, Array]:
+    """The whole numbers within the noise's margin, which follows from the limit in each cell."""
+    limits, places = np.unique(drawn[:, 1], return_inverse=True)
+    margins = [mechanism.noise(limit).quantile(confidence) for limit in limits.tolist()]
+    reach = np.array(margins)[places] * (1 + 1e-9)
+    noisy = drawn[:, 0].astype(np.float64)
+    return np.ceil(noisy - reach), np.floor(noisy + reach)
 
 
 def _bracketed(

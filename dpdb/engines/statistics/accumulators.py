@@ -12,6 +12,7 @@ from dpdb.engines.loop import Work
 from dpdb.engines.protocol import WORD, Exact, KeyCounts
 from dpdb.engines.statistics.gathered import Accumulator, CellPairs, DifferentTexts, Gathered
 from dpdb.engines.statistics.groups import declared_codes
+from dpdb.engines.statistics.limited_distinct import UnitValues
 from dpdb.engines.statistics.rank_windows import AllValues, RefinedWindows, RungCounts
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.units.caps import PlanRows
@@ -23,6 +24,7 @@ from dpdb.plan.ranges.statistics import (
     Distinct,
     Histogram,
     Joint,
+    LimitedDistinct,
     Ranks,
     Statistic,
     Tally,
@@ -112,6 +114,8 @@ class PlanStatistics(Work[PlanRows, tuple[Exact, ...]]):
 def _accumulator(statistic: Statistic, mechanisms: Sequence[Mechanism], cells: int) -> Accumulator:
     """The accumulator of a statistic at which these mechanisms look."""
     match statistic:
+        case LimitedDistinct():
+            return _OfUnits(statistic, cells)
         case Distinct():
             return _Different(statistic, cells)
         case Ranks() if all(isinstance(each, GridSelection) for each in mechanisms):
@@ -157,6 +161,26 @@ class _Sum(Accumulator):
     def result(self) -> Array | list[Array]:
         assert self._sum is not None
         return self._sum
+
+
+@dataclass(eq=False)
+class _OfUnits(Accumulator):
+    """The different values of each unit, until those of all units are there."""
+
+    statistic: LimitedDistinct
+    cells: int
+    _found: Gathered[UnitValues] = field(
+        default_factory=lambda: Gathered(UnitValues.together), repr=False
+    )
+
+    def add(self, part: Statistics) -> None:
+        self._found.add(part.unit_values(self.statistic))
+
+    def join(self, other: _OfUnits) -> None:
+        self._found.add(other._found.all())
+
+    def result(self) -> Array:
+        return self._found.all().per_cell(self.statistic.limits, self.cells)
 
 
 @dataclass(eq=False)

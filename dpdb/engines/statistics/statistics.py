@@ -14,6 +14,7 @@ from dpdb.engines.statistics.groups import (
     single_values,
     sorted_by_group,
 )
+from dpdb.engines.statistics.limited_distinct import UnitValues, hashed_argument
 from dpdb.engines.units.caps import PlanRows
 from dpdb.engines.values import exact_sums, grid_values
 from dpdb.engines.values.coded_values import (
@@ -36,6 +37,7 @@ from dpdb.plan.ranges.statistics import (
     Histogram,
     Joint,
     KeyUnits,
+    LimitedDistinct,
     Ranks,
     Statistic,
     Tally,
@@ -53,6 +55,7 @@ class Statistics:
     def __init__(self, plan: Plan, of: PlanRows):
         frame, rows = of.frame, of.rows
         self._rows = rows
+        self._owners, self._sample_key = of.owners, plan.sample_key
         self._cells = plan.cells if plan.keys else None
         self._masks: dict[Expr | None, Bools | None] = {None: of.counted(plan)}
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
@@ -74,6 +77,8 @@ class Statistics:
                 return self._total(statistic)
             case Joint():
                 return self._joint(statistic)
+            case LimitedDistinct(limits=limits):
+                return self.unit_values(statistic).per_cell(limits, self._cells or 1)
             case Distinct():
                 return self.different(statistic).per_cell()
             case Ranks():
@@ -249,6 +254,18 @@ class Statistics:
                 return different_among_few(values, self._groups, counted, cells)
         those = self._counted(values.codes, values.null, statistic.where)
         return different(*those, cells, values.texts)
+
+    def unit_values(self, statistic: LimitedDistinct) -> UnitValues:
+        """The different values of each unit in each cell."""
+        assert self._owners is not None
+        values = hashed_argument(statistic.argument, self._frame, self._rows, self._sample_key)
+        counted = self._selected(statistic.where, values.column.null)
+        inside = np.True_ if self._groups is None else self._groups < self._cells
+        rows = np.flatnonzero(np.broadcast_to(
+            inside if counted is None else counted & inside, self._rows
+        ))  # fmt: skip
+        groups = None if self._groups is None else self._groups[rows]
+        return UnitValues.of(self._owners[rows], groups, values.terms(rows))
 
     def hashes(self, statistic: Distinct, factors: Array) -> tuple[Array | None, Array] | None:
         """The groups of the rows that count, and the hashes of their texts.

@@ -149,16 +149,17 @@ def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, l
 def _hashed(vectors: Sequence[AnyVector], sample_key: str) -> list[HashedColumn]:
     """The keys of all rows, each by its place among them."""
     key = HashKey.of(sample_key)
-    held = [
-        Codes(vector.codes, vector.dictionary)
-        if isinstance(vector, TextVector)
-        else Numbers(vector.values, None, vector.null, 0)
-        for vector in vectors
-    ]
     return [
-        HashedColumn(column, Fraction(1), key, key.place("key", str(at)))
-        for at, column in enumerate(held)
+        HashedColumn(held_of(vector), Fraction(1), key, key.place("key", str(at)))
+        for at, vector in enumerate(vectors)
     ]
+
+
+def held_of(vector: AnyVector) -> Numbers | Codes:
+    """The values of all rows, as a table holds a column."""
+    if isinstance(vector, TextVector):
+        return Codes(vector.codes, vector.dictionary)
+    return Numbers(vector.values, None, vector.null, 0)
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,6 +24,7 @@ from dpdb.plan.ranges.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.ranges.statistics import (
     Distinct,
     Grid,
+    LimitedDistinct,
     Ranks,
     Tally,
     Total,
@@ -130,11 +131,7 @@ class AggregateLowering:
         aggregate = self.aggregate
         match aggregate.function:
             case Function.COUNT_DISTINCT:
-                statistic = Distinct(self._argument, aggregate.where)
-                choice, share = self.choice, self.share
-                units = names_unit(aggregate.argument, self.query.table)
-                noise = choice.for_units(share) if units else choice.for_distinct(share)
-                return Lowered([Release("count_distinct", statistic, noise)], Interval(), None)
+                return Lowered([self._distinct()], Interval(), None)
             case Function.MIN:
                 return self._quantile(Fraction(0), self._extremes_grid())
             case Function.MAX:
@@ -158,6 +155,18 @@ class AggregateLowering:
                 return self.lower_moments(moments_of(aggregate))
             case other:
                 assert_never(other)
+
+    def _distinct(self) -> Release:
+        """The number of units, or of different values, at a limit for each unit if it is of use."""
+        argument, where, choice = self._argument, self.aggregate.where, self.choice
+        statistic = Distinct(argument, where)
+        if names_unit(argument, self.query.table):
+            return Release("count_distinct", statistic, choice.for_units(self.share))
+        found = choice.for_limited_distinct(self.share)
+        if found is None:
+            return Release("count_distinct", statistic, choice.for_distinct(self.share))
+        limited = LimitedDistinct(argument, where, found.passes)
+        return Release("count_distinct", limited, found)
 
     def lower_moments(self, needed: frozenset[Moment]) -> Lowered:
         """Releases of the `needed` moments, which may serve other aggregates as well."""

@@ -12,7 +12,7 @@ from dpdb.errors import InternalError, InvalidOption, Place, TooLarge
 from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.logical.query import Options
 from dpdb.plan.ranges.statistics import Grid, Joint, Ranks
-from dpdb.policy.budget import SMALLEST_DELTA
+from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
@@ -20,6 +20,7 @@ from dpdb.privacy.levels import LOOKS
 from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
 from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds
 from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.found_limit import FoundLimit, is_of_use, parts
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.kinds import NoiseKind
@@ -126,6 +127,31 @@ class MechanismChoice:
         """The mechanism for a number of different values."""
         return self._noise(sensitivity.distinct, sensitivity.distinct_squared, share)
 
+    def for_limited_distinct(self, share: BudgetShare) -> FoundLimit | None:
+        """The mechanism for a number of different values at a limit that is found.
+
+        None where noise for all rows that a unit may have is as good, and where the size of the
+        noise is asked for.
+        """
+        options, contribution = self.options, self.contribution
+        rows, (part, power) = contribution.rows_per_unit, parts(share.epsilon)
+        if not is_of_use(rows, share.epsilon) or options.has_accuracy_goal:
+            return None
+        one, rest = replace(contribution, rows_per_unit=1), share.part(1 - part)
+        change = sensitivity.distinct(one)
+        match options.kind:
+            case NoiseKind.LAPLACE:
+                noise: Laplace | Gaussian = Laplace(change, rest.epsilon)
+            case NoiseKind.GAUSSIAN:
+                squared = sensitivity.distinct_squared(one)
+                noise = self._gaussian(change, squared, rest, single=False)
+            case NoiseKind.STAIRCASE:
+                return None
+            case other:
+                assert_never(other)
+        ends = 2 if contribution.neighbors is Neighbors.REPLACE else 1
+        return FoundLimit(rows, _selecting(share.part(part)), noise, ends, power)
+
     def for_units(self, share: BudgetShare) -> Mechanism:
         """The mechanism for a number of different privacy units."""
         return self._noise(sensitivity.units, sensitivity.units, share)
@@ -199,7 +225,8 @@ class MechanismChoice:
                 looks = 1 if self.options.relative_error is None else LOOKS
                 return self._scaled(Laplace(change, share.epsilon, looks))
             case NoiseKind.GAUSSIAN:
-                return self._scaled(self._gaussian(change, squared, share))
+                single = self.contribution.groups_touched == 1
+                return self._scaled(self._gaussian(change, squared, share, single=single))
             case NoiseKind.STAIRCASE:
                 ways = [
                     Staircase(change_of(each), share.epsilon, number)
@@ -218,9 +245,8 @@ class MechanismChoice:
             raise self._too_large()
         return mechanism
 
-    def _gaussian(self, change: int, squared: int, share: BudgetShare) -> Gaussian:
+    def _gaussian(self, change: int, squared: int, share: BudgetShare, *, single: bool) -> Gaussian:
         self._check_delta(share, "Gaussian noise")
-        single = self.contribution.groups_touched == 1
         if not share.concentrated:
             variance = variance_for(change, squared, single, share.epsilon, share.delta)
             return Gaussian(squared, variance, share.epsilon, share.delta)

@@ -164,6 +164,16 @@ class Distinct:
 
 
 @dataclass(frozen=True)
+class LimitedDistinct(Distinct):
+    """The number of different values, if a unit adds at most so many: one for each of `limits`.
+
+    See `engines.statistics.limited_distinct` for which of its values a unit adds.
+    """
+
+    limits: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Ranks:
     """The values of `argument`, from which the `fraction`-quantile is selected."""
 

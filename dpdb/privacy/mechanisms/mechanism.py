@@ -25,6 +25,8 @@ The other sets are by what is released, and so by what is asked about its accura
     BoundsSelection    a lower and an upper bound: `rows_needed`, and how many are `left_out`
     KeySelection       the keys that are shown, each with its noisy number of units: `shown_from`,
                        `surely_from`, and the `noise` before the cut
+    LimitSelection     a limit on what a unit adds, with noisy numbers at it: its `noise` at each
+                       of the `steps_up` that may be found
 
 To add one, write it beside these, add it to a set here, and let mypy say where it is missing. A
 selection that releases one of these is read, explained and has its ± as they have. A new set is
@@ -40,6 +42,7 @@ from dpdb.errors import InternalError
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves, nodes
 from dpdb.privacy.mechanisms.kinds import NoiseKind
@@ -57,7 +60,8 @@ GridSelection = Walk
 BoundsSelection = FoundEnds
 KeySelection = Threshold
 SecretNoise = Smooth
-Selection = ValueSelection | IntervalSelection | GridSelection | BoundsSelection
+LimitSelection = FoundLimit
+Selection = ValueSelection | IntervalSelection | GridSelection | BoundsSelection | LimitSelection
 Mechanism = Additive | Selection | SecretNoise | KeySelection
 MECHANISMS: tuple[type[Mechanism], ...] = get_args(Mechanism)
 _OF_KIND: dict[NoiseKind, type[Additive]] = {each.kind: each for each in get_args(Additive)}
@@ -82,7 +86,7 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             return mechanism.reach
         case Bracket():
             return mechanism.rank_reach
-        case Halves() | Walk() | FoundEnds() | Smooth() | Threshold():
+        case Halves() | Walk() | FoundEnds() | FoundLimit() | Smooth() | Threshold():
             return None
         case Laplace() | Gaussian() | Staircase():
             return None
@@ -124,5 +128,7 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
             return _EACH + 2 * mechanism.rows_per_unit * widest // _SWEPT
         case Laplace() | Gaussian() | Staircase() | Threshold():
             return 0
+        case FoundLimit():
+            return _EACH
         case other:
             assert_never(other)

@@ -20,6 +20,7 @@ import numpy as np
 
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.exponential import FARTHEST, Exponential
+from dpdb.privacy.mechanisms.found_limit import DENOMINATOR, FoundLimit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -95,6 +96,22 @@ def select_index(scores: Sequence[int], mechanism: Exponential, noise: Noise) ->
     top = max(scores)
     distances = np.array([float(top - score) for score in scores])
     return choose(weights(distances, mechanism.rate), noise)
+
+
+def select_limit(counts: npt.NDArray[np.int64], mechanism: FoundLimit, noise: Noise) -> int:
+    """The limit one step above a selected one; counts[p] are of all groups, for its `passes`.
+
+    Scores are whole numbers of 1/DENOMINATOR: of a limit that does not divide it no value is left.
+    """
+    known = dict(zip(mechanism.passes, counts.tolist(), strict=True))
+    scores = [
+        (known[min(2 * limit, mechanism.rows)] - known[limit]) * DENOMINATOR // limit
+        for limit in mechanism.limits
+    ]
+    distances = np.array([float(score - min(scores)) for score in scores])
+    rate = mechanism.selection.rate / DENOMINATOR
+    chosen = choose(map(mul, mechanism.weights, weights(distances, rate)), noise)
+    return mechanism.steps_up[chosen]
 
 
 def choose(integer_weights: Iterable[int], noise: Noise) -> int:

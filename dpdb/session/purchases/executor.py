@@ -27,10 +27,11 @@ from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.mechanism import IntervalSelection, KeySelection
+from dpdb.privacy.mechanisms.mechanism import Additive, IntervalSelection, KeySelection
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -171,12 +172,8 @@ class Executor:
         match mechanism:
             case Laplace(sensitivity=0):
                 return np.asarray(exact.cells)
-            case Laplace(scale=scale):
-                return _with_noise(exact, lambda size: noise.laplace(scale, size))
-            case Gaussian(variance=variance):
-                return _with_noise(exact, lambda size: noise.gaussian(variance, size))
-            case Staircase():
-                return _with_noise(exact, lambda size: staircase.draws(mechanism, noise, size))
+            case Laplace() | Gaussian() | Staircase():
+                return _with_noise(np.asarray(exact.cells), mechanism, noise)
             case Exponential():
                 chosen = [_selected(each, statistic, mechanism, noise) for each in exact.cells]
             case Bracket():
@@ -198,6 +195,8 @@ class Executor:
             case Smooth():
                 grid = _ranks(statistic).ends
                 chosen = [smooth.release(values, grid, mechanism, noise) for values in exact.cells]
+            case FoundLimit():
+                return _at_limit(np.asarray(exact.cells), mechanism, noise)
             case Threshold():
                 raise AssertionError("keys are selected before the rest is drawn")
             case other:
@@ -218,10 +217,28 @@ def _ranks(statistic: Statistic) -> Ranks:
     return statistic
 
 
-def _with_noise(exact: Exact, noise: Callable[[int], npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+def _at_limit(
+    counts: npt.NDArray[np.int64], mechanism: FoundLimit, noise: Noise
+) -> npt.NDArray[np.int64]:
+    """For each cell its noisy number at a limit, and the limit, which is the same for all."""
+    limit = exponential.select_limit(counts.sum(axis=0), mechanism, noise)
+    exact = counts[:, mechanism.passes.index(limit)]
+    noisy = _with_noise(exact, mechanism.noise(limit), noise)
+    return np.column_stack((noisy, np.full_like(noisy, limit)))
+
+
+def _with_noise(numbers: npt.NDArray[Any], mechanism: Additive, noise: Noise) -> npt.NDArray[Any]:
     """Every number with noise of its own."""
-    numbers = np.asarray(exact.cells)
-    return np.asarray((numbers.ravel() + noise(numbers.size)).reshape(numbers.shape))
+    match mechanism:
+        case Laplace(scale=scale):
+            drawn = noise.laplace(scale, numbers.size)
+        case Gaussian(variance=variance):
+            drawn = noise.gaussian(variance, numbers.size)
+        case Staircase():
+            drawn = staircase.draws(mechanism, noise, numbers.size)
+        case other:
+            assert_never(other)
+    return np.asarray((numbers.ravel() + drawn).reshape(numbers.shape))
 
 
 @dataclass(frozen=True, repr=False)

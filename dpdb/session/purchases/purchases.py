@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpdb.answers import accuracy_notes, release_reports
 from dpdb.answers.answer import Answer
-from dpdb.answers.contribution_notes import bounding_notes, key_notes
+from dpdb.answers.contribution_notes import bounding_notes, key_notes, limit_notes
 from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.intervals.confidence_intervals import few_rows_notes
 from dpdb.answers.record import Detail
@@ -243,6 +243,7 @@ def bought(
                 *accuracy_notes.interval_notes(planned),
                 *accuracy_notes.only_noise_notes(columns, cells),
                 *few_rows_notes(planned, noisy.draws),
+                *limit_notes(planned, noisy.draws),
                 *of_then,
             )
         ),

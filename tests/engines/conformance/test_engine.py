@@ -15,7 +15,16 @@ import pytest
 from dpdb.engines.protocol import WORD, Engine, Exact, representation
 from dpdb.errors import DataFileError
 from dpdb.plan.physical.plan import Plan
-from dpdb.plan.ranges.statistics import Count, Distinct, Histogram, Joint, Ranks, Tally, Total
+from dpdb.plan.ranges.statistics import (
+    Count,
+    Distinct,
+    Histogram,
+    Joint,
+    LimitedDistinct,
+    Ranks,
+    Tally,
+    Total,
+)
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
@@ -66,7 +75,8 @@ SELECTS = [
 RESTS = ["", " WHERE x > 2", " WHERE b OR g = 'a'", " GROUP BY g", " WHERE y < 0.5 GROUP BY q, b"]
 STATEMENTS = [f"SELECT {select} FROM t{rest}" for select in SELECTS for rest in RESTS]
 CAPS = {"rows": "", "one": 'unit = "who"', "two": 'unit = "who"\nrows_per_unit = 2',
-        "held": 'unit = "who"\nrows_per_unit = 2\nrows_held_per_unit = 3'}  # fmt: skip
+        "held": 'unit = "who"\nrows_per_unit = 2\nrows_held_per_unit = 3',
+        "many": 'unit = "who"\nrows_per_unit = 20'}  # fmt: skip
 
 
 def table(folder: Path, rows: list[str], unit: str = "") -> Policy:
@@ -214,12 +224,13 @@ def test_rows_counts_all_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------- what a result may tell
 
 
+@pytest.mark.parametrize("cap", ["rows", "many"])
 @pytest.mark.parametrize("rows", [ROWS, [], HOSTILE, ROWS * 8], ids=["few", "none", "bad", "many"])
 def test_the_shape_follows_from_the_plan(
-    open_engine: OpenEngine, tmp_path: Path, rows: list[str]
+    open_engine: OpenEngine, tmp_path: Path, rows: list[str], cap: str
 ) -> None:
     """Number of cells and types of arrays, whatever the rows are; only ranks have a length."""
-    policy, engine = table(tmp_path, rows), open_engine()
+    policy, engine = table(tmp_path, rows, CAPS[cap]), open_engine()
     for text in STATEMENTS:
         plan = planned(text, policy)
         exact = results(plan, engine)
@@ -228,6 +239,9 @@ def test_the_shape_follows_from_the_plan(
             assert len(result.cells) == plan.cells
             assert "exact results" in repr(result)
             match release.statistic, result.cells:
+                case LimitedDistinct(limits=limits), array:
+                    assert array.dtype == WORD  # type: ignore[union-attr]
+                    assert array.shape == (plan.cells, len(limits))  # type: ignore[union-attr]
                 case Count() | Distinct(), array:
                     assert array.dtype == WORD  # type: ignore[union-attr]
                 case Total() as total, array:
