@@ -120,6 +120,7 @@ def test_without_a_header_nothing_is_told_from_the_file(tmp_path: Path) -> None:
             "256 columns have no name: here they are column_2, column_3, column_4, …",
         ),
         (b"39,77516,State-gov\n1,2,3\n", "the header looks like a row"),
+        (b"# by the agency, 2020\na,b\n", 'a policy can say comment = "#"'),
         (b"39,2024-01-31 08:30:00,x,y\n1,2,3,4\n", "the header looks like a row"),
     ],
 )

@@ -118,6 +118,10 @@ _QUOTES = (
 )
 _NAME = "name the encoding that the file has, or save it as UTF-8"
 _LOOKS_LIKE_A_ROW = "the header looks like a row: if the file has none, say --no-header"
+_LOOKS_LIKE_A_COMMENT = (
+    'the header looks like a comment: if it is one, a policy can say comment = "#" (dpdb init '
+    "drafts it)"
+)
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,8 @@ def read_header(path: Path, form: CsvFormat | None = None, named: str = "") -> H
     names, oddities = distinct_names(cells)
     if look_like_values(cells):
         oddities = (_LOOKS_LIKE_A_ROW, *oddities)
+    if names[0].startswith("#"):
+        oddities = (_LOOKS_LIKE_A_COMMENT, *oddities)
     punctuation = form.punctuation(separator)
     return Header(names, encoding, mark, skipped + record.length, punctuation, guesses, oddities)
 
