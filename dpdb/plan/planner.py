@@ -58,7 +58,8 @@ def plan(
     group_count = _most_groups(query, values)
     shared = sharing(query, context)
     shares = allocate(query, shared.all_shares, group_count, share, context)
-    planned = _plan_within(query, context, shared, shares, CONFIDENCE)
+    confidence = CONFIDENCE if options.interval == "on" else None
+    planned = _plan_within(query, context, shared, shares, confidence)
     if (options.goal or options.nonnegative) and not planned.cubes:
         raise InvalidOption(
             "goal and nonnegative are for counts and sums by CUBE, ROLLUP or GROUPING SETS",
@@ -102,8 +103,9 @@ def _plan_within(
 ) -> Plan:
     """The plan for `query`: every noisy aggregate takes the next of `shares`, subqueries first.
 
-    `confidence` is that of the answer's intervals, None where none is shown. `candidates` are the
-    rows among which noise decides, in the SELECT that reads the answer, which are shown.
+    `confidence` is that of the intervals of quantiles in the answer, None where none is shown but
+    the ends that the query reads. `candidates` are the rows among which noise decides, in the
+    SELECT that reads the answer, which are shown.
     """
     subplans, cubes = _subplans(query, context, shared, shares, confidence)
     known: Environment = {

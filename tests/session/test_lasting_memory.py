@@ -121,6 +121,16 @@ def test_staircase_noise_is_no_level_of_a_series(shop: Path) -> None:
         assert asked(shop, options.format(kind, 3)).cost.epsilon == finer
 
 
+def test_an_interval_is_drawn_around_the_value_of_an_earlier_session(shop: Path) -> None:
+    """Another analyst has values of its own, and so has an interval of them at full cost."""
+    value = asked(shop, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(interval = off) MEDIAN(a) FROM t")
+    shown = asked(shop, "SELECT MEDIAN(a) FROM t")
+    assert (shown.rows, shown.cost.epsilon) == (value.rows, value.cost.epsilon / 5)
+    again = asked(shop, "SELECT MEDIAN(a) FROM t")
+    assert (again.repeat, again.intervals) == (True, shown.intervals)
+    assert asked(shop, "SELECT MEDIAN(a) FROM t", "bob").cost.epsilon == value.cost.epsilon
+
+
 def test_fields_that_an_earlier_version_did_not_write_have_their_defaults() -> None:
     column = Column("g", Kind.TEXT, values=("x", "y"))
     tally = Tally(ColumnRef(column), None, ("x", "y"))

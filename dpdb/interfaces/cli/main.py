@@ -87,6 +87,8 @@ def _session(
         session.execute("SET dp = off")
     if options.plan:
         session.execute("SET plan = on")
+    if options.format == "csv" and not options.intervals:
+        session.execute("SET interval = off")  # nothing shows it, so the value has its ε
     return session
 
 

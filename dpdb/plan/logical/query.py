@@ -261,8 +261,13 @@ class Query:
         """The expressions whose confidence intervals the answer shows."""
         outputs = [each.expression for each in self.outputs]
         whole = {each for each in outputs if each.kind.ordinal and not interval_ends(each)}
+        return tuple(whole.union(self.ends_read))
+
+    @property
+    def ends_read(self) -> tuple[Expr, ...]:
+        """The expressions of which the query reads an end of the interval as a value."""
         ends = ends_asked_for(self.outputs, self.having, self.order)
-        return tuple(whole | {end.operand for end in ends})
+        return tuple({end.operand for end in ends})
 
     @property
     def settled(self) -> bool:

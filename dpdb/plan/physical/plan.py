@@ -24,7 +24,7 @@ from dpdb.plan.unit_work import NO_WORK, UnitWork
 from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
-from dpdb.privacy.mechanisms.mechanism import Additive, Mechanism, public_noise
+from dpdb.privacy.mechanisms.mechanism import Additive, IntervalSelection, Mechanism, public_noise
 from dpdb.records import dataclass
 
 CONFIDENCE = 0.95
@@ -50,7 +50,7 @@ class Release:
     """The name of the aggregate, or of the part of one: `sum`, `count`, `sum_of_squares`, …"""
     statistic: Statistic
     mechanism: Mechanism
-    """A bracket is around the values of the last release before it that is none."""
+    """A bracket is around the values of a release before it, as `Plan.centres` says."""
     unit: Fraction = Fraction(1)
     """The size of one grid step of the mechanism, in the analyst's units."""
     column: int = 0
@@ -200,6 +200,16 @@ class Plan:
     def recalled(self) -> int:
         """The number of releases that are remembered."""
         return sum(len(group.releases) for group in self.remembered)
+
+    @property
+    def centres(self) -> Mapping[int, int]:
+        """For each release that is a bracket, the release with the values that it is around."""
+        return {
+            each.releases[-1]: each.releases[0]
+            for each in self.estimates
+            if len(each.releases) > 1
+            and isinstance(self.releases[each.releases[-1]].mechanism, IntervalSelection)
+        }
 
     @property
     def follows(self) -> bool:

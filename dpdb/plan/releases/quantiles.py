@@ -12,7 +12,8 @@ from typing import NamedTuple
 from dpdb.plan.expressions.expressions import slots
 from dpdb.plan.logical.query import Function, Query
 from dpdb.plan.physical.lowering import AggregateLowering, Lowered, PlanningContext
-from dpdb.plan.physical.plan import Release, at_once
+from dpdb.plan.physical.moments import NO_MOMENTS, Estimate, GroupMoments
+from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -28,13 +29,14 @@ def shown_confidences(
     """The confidence that the interval of each aggregate or subquery needs, where it is shown.
 
     An interval that is made of several, in rows among which noise chooses, needs more of each
-    (see `answers.intervals.confidence_intervals`). Without a `confidence` nothing is shown.
+    (see `answers.intervals.confidence_intervals`). Without a `confidence` only the ends that the
+    query itself reads are shown, as DP_INTERVAL_LOW does.
     """
     confidences: dict[int, float] = {}
-    for expression in query.measured if confidence is not None else ():
+    for expression in query.ends_read if confidence is None else query.measured:
         parts = sum(len(slots(expression, each)) for each in ("aggregate", "subquery"))
         for index in slots(expression, role):
-            each = at_once(confidence or 0.0, parts * competing, independent=False)
+            each = at_once(confidence or CONFIDENCE, parts * competing, independent=False)
             confidences[index] = max(each, confidences.get(index, 0.0))
     return confidences
 
@@ -108,7 +110,7 @@ def _bracket(
     lowering: AggregateLowering, statistic: Ranks, confidence: float | None
 ) -> IntervalSelection | None:
     """The bracket around a quantile, for a part of its share; None if no interval is shown."""
-    if confidence is None or lowering.context.options.interval != "on":
+    if confidence is None:
         return None
     share = lowering.share.part(INTERVAL_PART)
     return lowering.choice.for_bracket(statistic, share, confidence)
@@ -130,3 +132,27 @@ def lower(lowering: AggregateLowering, confidence: float | None) -> Lowered:
         return whole
     value = replace(lowering, share=lowering.share.part(1 - INTERVAL_PART)).lower()
     return value._replace(releases=[*value.releases, Release("interval", statistic, bracket)])
+
+
+def with_intervals(shown: Plan, told: Plan) -> Plan:
+    """The plan of the intervals in `shown`, around the values of `told`, which has none.
+
+    Both are plans of one query. All values of `told` are recalled, so that the intervals alone are
+    drawn and paid for.
+    """
+    values = ReleasedGroup(GroupMoments(None, None, NO_MOMENTS), told.releases)
+    releases, estimates = list(told.releases), list[Estimate]()
+    for known, estimate in zip(told.estimates, shown.estimates, strict=True):
+        own = shown.releases[estimate.releases[-1]] if estimate.releases else None
+        around = own is not None and isinstance(own.mechanism, IntervalSelection)
+        read = (*known.releases, len(releases)) if around else known.releases
+        estimates.append(replace(known, releases=read))
+        releases += [own] if own is not None and around else []
+    return replace(
+        told,
+        releases=tuple(releases),
+        estimates=tuple(estimates),
+        remembered=(values,),
+        groups=(),
+        parallel=(),
+    )

@@ -31,7 +31,7 @@ from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.mechanism import Additive, IntervalSelection, KeySelection
+from dpdb.privacy.mechanisms.mechanism import Additive, KeySelection
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -123,18 +123,18 @@ class Executor:
         exact = self._exact(plan, shared, subqueries)
         if self.teach:
             revealed += disclosures(plan, [each for each in exact if each is not None])
-        draws: list[npt.NDArray[Any]] = []
-        centres: npt.NDArray[Any] = np.zeros(0)
-        for index, (release, result) in enumerate(zip(releases, exact, strict=True)):
-            series_and_step = shared.steps.get(plan.recalled + index)
+        draws: list[npt.NDArray[Any]] = [*known]
+        centre_of = plan.centres
+        for release, result in zip(releases, exact, strict=True):
+            series_and_step = shared.steps.get(len(draws))
             if series_and_step is not None:
                 draws.append(self._at_level(*series_and_step, result))
             else:
                 assert result is not None
-                draws.append(self._draw(release, result, centres))
-            if not isinstance(release.mechanism, IntervalSelection):
-                centres = draws[-1]
-        return NoisyResult(Noisy((*known, *draws), subqueries, subresults, keys), tuple(revealed))
+                centre = centre_of.get(len(draws))
+                around = None if centre is None else draws[centre]
+                draws.append(self._draw(release, result, around))
+        return NoisyResult(Noisy(tuple(draws), subqueries, subresults, keys), tuple(revealed))
 
     def _exact(
         self, plan: Plan, shared: Shared, subqueries: Mapping[Slot, AnyVector]
@@ -165,7 +165,9 @@ class Executor:
         columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]
         return tuple(zip(*columns, strict=True)), units
 
-    def _draw(self, release: Release, exact: Exact, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _draw(
+        self, release: Release, exact: Exact, centres: npt.NDArray[Any] | None
+    ) -> npt.NDArray[Any]:
         """The noisy values of a release; a bracket is around the `centres`, released before."""
         mechanism, statistic, noise = release.mechanism, release.statistic, self.noise
         chosen: Sequence[object]
@@ -178,6 +180,7 @@ class Executor:
                 chosen = [_selected(each, statistic, mechanism, noise) for each in exact.cells]
             case Bracket():
                 fraction = _ranks(statistic).fraction
+                assert centres is not None
                 around = centres if centres.ndim == 1 else centres[:, release.column]
                 chosen = [
                     exponential.select_width(values, centre, fraction, mechanism, noise)

@@ -19,6 +19,7 @@ from dpdb.plan.releases.sharing import finest, may_serve
 from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.records import dataclass
+from dpdb.session.purchases.interval_answers import answered_otherwise
 from dpdb.session.purchases.kept_answers import (
     Chosen,
     Groups,
@@ -111,6 +112,17 @@ class Memory:
                 finer, options = plan is not plans[-1], query.options
                 goes_on = finer and not is_accurate(plan, before.result.noisy.draws, options)
                 return Chosen(plans, keys[at], before, goes_on=goes_on)
+        otherwise = answered_otherwise(
+            query,
+            possible,
+            lambda other, told: possible_plans(other, policy, shares, rows, told),
+            self._kept,
+            lambda plan, told: self._groups.add(
+                scope_of(plan), plan.keys, [(plan.remembered[0], told)]
+            ),
+        )
+        if otherwise is not None:
+            return otherwise
         own = self._over(query)
         possible = recalling(own)
         free = (plans for plans in possible if plans[-1].follows)

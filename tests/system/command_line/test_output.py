@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import COUNT, MEAN, Run
+from tests.support.command_line import COUNT, MEAN, PEOPLE, Run
 
 SELECT_KEYS = [
     "statement", "columns", "rows", "intervals", "releases", "cost", "budget", "private", "repeat",
@@ -226,3 +226,15 @@ def test_people_see_the_margin_and_the_price(run: Run, people: Path, form: str) 
     if form != "markdown":
         assert "spent ε 0.1 · left: ε 0.9 of 1, 9 of 10 queries" in ran.out
     assert "\x1b" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("options", "epsilons"), [(["--csv"], ["0.1"]), (["--csv", "--intervals"], ["0.08", "0.02"])]
+)
+def test_a_csv_file_without_intervals_pays_for_none(
+    run: Run, options: list[str], epsilons: list[str]
+) -> None:
+    """The fifth of ε that would be for the interval of a quantile is for its value."""
+    ran = run(PEOPLE, *options, "-c", "EXPLAIN SELECT MEDIAN(income) FROM people")
+    releases = csv.DictReader(io.StringIO(ran.out))
+    assert [release["epsilon"] for release in releases] == epsilons
