@@ -23,7 +23,7 @@ from dpdb.records import dataclass
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpdb.lab.plots.figures import Figure
+    from dpdb.lab.figures import Figure
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from dpdb.lab.attack import Attack, Scales
 from dpdb.lab.attacks import anonymity, many_answers
 from dpdb.lab.catalogue import catalogue
 from dpdb.lab.database import Defence, Protected, Side, number
+from dpdb.lab.figures import Lines
 from dpdb.lab.foils import Sticky
 from dpdb.lab.pages.report import rates, report_of
-from dpdb.lab.plots.figures import Lines
 from dpdb.lab.trial import Known, Rate, Trials, interval, known_rate, run_trials, scales
 from tests.support.planned_once import planned_once
 

@@ -15,9 +15,9 @@ import pytest
 from dpdb import manual
 from dpdb.lab.attack import StudentTask
 from dpdb.lab.catalogue import find
+from dpdb.lab.figures import ChartLine, Lines
 from dpdb.lab.pages import html
 from dpdb.lab.pages.report import Report, ReportLine, report_of
-from dpdb.lab.plots.figures import ChartLine, Lines
 from dpdb.lab.trial import curve, run_trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -20,7 +20,7 @@ ABOVE_SESSION = {
     f"dpdb.{module}"
     for module in (
         "records", "lab.attack", "lab.attacks", "lab.attacks.chances",
-        "lab.database", "lab.foils", "lab.plots.figures", "lab.scenario",
+        "lab.database", "lab.foils", "lab.figures", "lab.scenario",
     )
 }  # fmt: skip
 HARMLESS = {

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from dpdb.interfaces.cli.main import main
-from dpdb.lab.plots.figures import Lines
+from dpdb.lab.figures import Lines
 
 ROOT = Path(__file__).parents[2]
 DAYS = "SELECT AVG(absence_days) FROM students"
@@ -78,7 +78,7 @@ CURVES = [
 def test_figure(curve: Curve, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Lines] = []
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("dpdb.lab.plots.chart.save", lambda figure, *_, **__: drawn.append(figure))
+    monkeypatch.setattr("dpdb.lab.pages.chart.save", lambda figure, *_, **__: drawn.append(figure))
     assert main([*shlex.split(curve.command), "--plot", "figure.svg"]) == 0
     points = next(s.points for lines in drawn for s in lines.series if s.label == curve.label)
     x, y = curve.point

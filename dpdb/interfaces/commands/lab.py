@@ -122,8 +122,8 @@ def _one(options: argparse.Namespace) -> int:
     if options.html:
         write(options.html, _pages(options)[0](report), force=options.force)
     if options.png:
+        from dpdb.lab.pages.chart import save_png  # noqa: PLC0415 (matplotlib)
         from dpdb.lab.pages.report import rates  # noqa: PLC0415
-        from dpdb.lab.plots.chart import save_png  # noqa: PLC0415 (matplotlib)
 
         save_png(rates(report), options.png, force=options.force)
     if options.step:

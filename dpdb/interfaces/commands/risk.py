@@ -14,8 +14,8 @@ from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import DataFileError, StatementError, UsageError, error_text
 from dpdb.interfaces.cli.arguments import data_file, epsilon_as_float, seed
 from dpdb.interfaces.cli.parsers import Parser, add_force
-from dpdb.lab.plots import terminal
-from dpdb.lab.plots.figures import Lines
+from dpdb.lab.figures import Lines
+from dpdb.lab.pages import characters
 from dpdb.lab.studies.adversary import LARGEST, Adversary, Universe, observe
 from dpdb.lab.studies.risk import (
     NOTICE,
@@ -178,9 +178,9 @@ def _draw(figures: list[Lines], path: Path | None, *, force: bool) -> None:
     """Draw on the terminal or into a file; several figures go into files -a, -b and so on."""
     if path is None:
         for figure in figures:
-            print(f"\n{figure.title}\n{terminal.figure_text(figure, terminal.page_width())}")
+            print(f"\n{figure.title}\n{characters.figure_text(figure, characters.page_width())}")
         return
-    from dpdb.lab.plots.chart import save  # noqa: PLC0415 (matplotlib)
+    from dpdb.lab.pages.chart import save  # noqa: PLC0415 (matplotlib)
 
     if len(figures) == 1:
         save(figures[0], path, force=force)

@@ -17,7 +17,7 @@ from dpdb.lab.studies.utility import as_object, as_text, utility
 from dpdb.policy.numbers import exact_number
 
 if TYPE_CHECKING:
-    from dpdb.lab.plots.figures import Lines
+    from dpdb.lab.figures import Lines
 
 
 _TENTH = Fraction(1, 10)
@@ -165,7 +165,7 @@ def _draw(options: argparse.Namespace) -> None:
     """Draw the figures, into files or in the terminal."""
     figures = _figures(options)
     if options.plot:
-        from dpdb.lab.plots.chart import save  # noqa: PLC0415 (the numbers do without)
+        from dpdb.lab.pages.chart import save  # noqa: PLC0415 (the numbers do without)
 
         for name, figure in figures.items():
             stem = options.plot.stem if len(figures) == 1 else f"{options.plot.stem}-{name}"
@@ -173,7 +173,7 @@ def _draw(options: argparse.Namespace) -> None:
             save(figure, path, force=options.force)
             print(f"wrote {printable(str(path))}", file=sys.stderr)
         return
-    from dpdb.lab.plots.terminal import figure_text, page_width  # noqa: PLC0415
+    from dpdb.lab.pages.characters import figure_text, page_width  # noqa: PLC0415
 
     width = page_width()
     parts = [f"{figure.title}\n\n{figure_text(figure, width)}" for figure in figures.values()]

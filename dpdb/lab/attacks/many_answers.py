@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dpdb.lab.attack import Attack, Guess, Scales, StudentTask
 from dpdb.lab.attacks import chances
 from dpdb.lab.database import Database, number
+from dpdb.lab.figures import ChartLine, Figure, Lines, TileRow, Tiles
 from dpdb.lab.foils import EachItsOwn, Rounded
-from dpdb.lab.plots.figures import ChartLine, Figure, Lines, TileRow, Tiles
 from dpdb.lab.scenario import Scenario
 
 if TYPE_CHECKING:

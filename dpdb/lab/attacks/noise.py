@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from dpdb.lab.attack import Attack, Guess, Scales, StudentTask
 from dpdb.lab.attacks import chances
 from dpdb.lab.database import Database, number
+from dpdb.lab.figures import Figure, TileRow, Tiles
 from dpdb.lab.foils import DoubleLaplace, LocalSensitivity, textbook_noise
-from dpdb.lab.plots.figures import Figure, TileRow, Tiles
 from dpdb.lab.scenario import Scenario, names
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""The story of an attack as a page: for the terminal, as HTML, as a picture.
+"""The story of an attack as a page, and drawn figures: for the terminal, as HTML, as pictures.
 
-The pages show the results of trials. They may not know how an attack works.
+Pages show the results of trials. They may not know how an attack works, nor a drawing what its
+figure is about.
 """

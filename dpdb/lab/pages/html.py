@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpdb import manual
 from dpdb.errors import printable
+from dpdb.lab.pages.chart import DARK, LIGHT, MARKS, SHAPES, declared, in_page
 from dpdb.lab.pages.report import HEADINGS, Report, Success, counted, rates
-from dpdb.lab.plots.chart import DARK, LIGHT, MARKS, SHAPES, declared, in_page
 
 _LONGEST = 130
 """Letters of a statement that are shown."""

@@ -13,7 +13,7 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, CellInterval
 from dpdb.lab.attack import Showing, StudentTask
 from dpdb.lab.database import Defence, Side
-from dpdb.lab.plots.figures import Bar, Bars, Figure, Lines
+from dpdb.lab.figures import Bar, Bars, Figure, Lines
 from dpdb.lab.trial import Known, Point, Rate, Trials
 from dpdb.records import dataclass
 

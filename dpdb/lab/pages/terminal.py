@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from dpdb.errors import printable
+from dpdb.lab.pages.characters import figure_text, page_width
 from dpdb.lab.pages.report import HEADINGS, Act, Report, ReportLine, Success, counted
-from dpdb.lab.plots.terminal import figure_text, page_width
 from dpdb.records import dataclass
 
 _LONGEST_BAR = 40

@@ -14,7 +14,7 @@ from functools import partial
 from statistics import NormalDist
 
 from dpdb.errors import InvalidOption
-from dpdb.lab.plots.figures import ChartLine, Lines
+from dpdb.lab.figures import ChartLine, Lines
 from dpdb.policy.budget import LARGEST_QUERIES, SMALLEST_DELTA, valid_epsilon
 from dpdb.privacy.accounting.composition import (
     ComposedLoss,

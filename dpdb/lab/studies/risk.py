@@ -12,7 +12,7 @@ import numpy as np
 
 from dpdb.answers.formats.render import SPACES, grid
 from dpdb.errors import printable
-from dpdb.lab.plots.figures import ChartLine, Lines
+from dpdb.lab.figures import ChartLine, Lines
 from dpdb.lab.studies.adversary import LARGEST, Adversary, Observation, exceeding
 from dpdb.lab.studies.worlds import Array
 from dpdb.records import dataclass

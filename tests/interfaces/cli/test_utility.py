@@ -219,7 +219,7 @@ def test_a_figure_as_png(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_numbers_load_nothing_large() -> None:
     script = (
         "import sys; from dpdb.interfaces.cli.main import main; main(['utility', '--epsilon', '1']);"
-        "sys.exit(any(m in sys.modules for m in ('numpy', 'pandas', 'dpdb.lab.plots.terminal')))"
+        "sys.exit(any(m in sys.modules for m in ('numpy', 'pandas', 'dpdb.lab.pages.characters')))"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpdb.errors import InvalidOption
-from dpdb.lab.plots.figures import ChartLine
+from dpdb.lab.figures import ChartLine
 from dpdb.lab.studies import accuracy
 from dpdb.lab.studies.accuracy import (
     Differential,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.lab.plots.figures import ChartLine, Lines, TileRow, Tiles
-from dpdb.lab.plots.terminal import ROWS, figure_text
+from dpdb.lab.figures import ChartLine, Lines, TileRow, Tiles
+from dpdb.lab.pages.characters import ROWS, figure_text
 from dpdb.lab.studies.accuracy import laplace_densities
 
 DOTS = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)]

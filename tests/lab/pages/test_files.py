@@ -13,8 +13,8 @@ import matplotlib as mpl
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.lab.plots.chart import DARK, LIGHT, in_page, save
-from dpdb.lab.plots.figures import Bar, Bars, Chart, ChartLine, Lines, TileRow, Tiles
+from dpdb.lab.figures import Bar, Bars, Chart, ChartLine, Lines, TileRow, Tiles
+from dpdb.lab.pages.chart import DARK, LIGHT, in_page, save
 
 SVG = "{http://www.w3.org/2000/svg}"
 CURVE = [(0.0, 0.0), (3.0, 40.0), (10.0, 100.0)]

@@ -17,7 +17,7 @@ from itertools import pairwise
 from string import ascii_lowercase
 
 from dpdb.errors import printable
-from dpdb.lab.plots.figures import Figure, Lines, Tiles
+from dpdb.lab.figures import Figure, Lines, Tiles
 from dpdb.records import dataclass
 
 MOST_TICKS = 6

@@ -25,7 +25,7 @@ from matplotlib.path import Path as Curve
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from dpdb.errors import UsageError, printable
-from dpdb.lab.plots.figures import Bars, Chart, Lines, Tiles
+from dpdb.lab.figures import Bars, Chart, Lines, Tiles
 from dpdb.policy import output_files
 
 if TYPE_CHECKING:
