@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Slot
@@ -20,7 +21,7 @@ from dpdb.plan.logical.query import FoundKeys, Query
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
-from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, ReleasedGroup
+from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, ReleasedGroup
 from dpdb.plan.ranges.group_keys import found_places, is_found, key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
@@ -89,7 +90,7 @@ def outline(query: Query, policy: Policy) -> Plan:
         most_rows(query.derived, cells)
     values = tuple(_with_null(query, key, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
-    return _without_releases(query, values, estimates, subplans, policy)
+    return _plan_of(query, values, estimates, subplans, policy)
 
 
 def _plan_within(
@@ -124,8 +125,12 @@ def _plan_within(
     own = QueryReleases(query, context, known, group_count, _number(values), shown)
     own.recall()
     own.draw_all(shared, shares)
-    return replace(
-        _without_releases(query, values, own.all_estimates(), subplans, context.policy),
+    return _plan_of(
+        query,
+        values,
+        own.all_estimates(),
+        subplans,
+        context.policy,
         releases=tuple(own.releases),
         competing_rows=competing,
         groups=tuple(own.groups),
@@ -244,20 +249,23 @@ def _found(query: Query) -> FoundKeys | None:
     return FoundKeys(places, most, None if selects_keys(query) else ())
 
 
-def _without_releases(
+def _plan_of(
     query: Query,
     values: KeyValues,
     estimates: tuple[Estimate, ...],
     subplans: tuple[Plan, ...],
     policy: Policy,
+    *,
+    releases: tuple[Release, ...] = (),
+    **drawn: Any,  # noqa: ANN401 (other fields of the plan)
 ) -> Plan:
-    """The plan of a query before its releases are added."""
+    """The plan of a query, with these releases."""
     return Plan(
         table=query.table,
         where=query.where,
         keys=query.keys,
         key_values=values,
-        releases=(),
+        releases=releases,
         estimates=estimates,
         subplans=subplans,
         outputs=query.outputs,
@@ -269,4 +277,5 @@ def _without_releases(
         derived=query.derived if isinstance(query, DerivedQuery) else None,
         found=_found(query),
         work=work_of(query),
+        **drawn,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import stat
 from enum import Enum
 from pathlib import Path
@@ -100,8 +101,7 @@ def within_file(path: Path) -> tuple[Path, str | None]:
 
 def is_pattern(path: Path) -> bool:
     """Whether the path is a pattern of the files whose rows make up one table."""
-    named = not file_kind(path).value.inner and glob.has_magic(str(path))
-    return named and not path.is_file()
+    return glob.has_magic(str(path)) and not file_kind(path).value.inner and not path.is_file()
 
 
 def data_files(*paths: Path) -> tuple[Path, ...]:
@@ -130,7 +130,7 @@ def _regular(path: Path, named: Path) -> Path:
     try:
         # The kind of file is checked before opening, because opening a pipe may wait for ever.
         if stat.S_ISREG(path.stat().st_mode):
-            path.open("rb").close()
+            os.close(os.open(path, os.O_RDONLY))
             return path
     except OSError as error:
         raise DataFileError(f"cannot read {named}: {error.strerror}") from None

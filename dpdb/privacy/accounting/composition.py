@@ -158,7 +158,8 @@ class ComposedLoss:
 
     def is_at_most(self, other: ComposedLoss) -> bool:
         """Whether no theorem can find more loss here than in `other`: no part is larger."""
-        return all(a <= b for a, b in zip(self.parts, other.parts, strict=True))
+        parts, others = self.parts, other.parts
+        return parts == others or all(a <= b for a, b in zip(parts, others, strict=True))
 
 
 NO_LOSS = ComposedLoss()

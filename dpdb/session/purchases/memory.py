@@ -189,6 +189,8 @@ class Memory:
         shared = Shared(plan, self._asker)
         if self._draws_levels(plan):
             shared = self._series.shared((scope_of(plan), plan.keys), plan, self._asker)
+        if not plan.remembered:
+            return shared
         own = self._groups.over(plan)
         new = (g.loss for g in plan.remembered if g.source is None and g not in own)
         return replace(shared, new_to_asker=reduce(add, new, Loss()))

@@ -243,7 +243,6 @@ class TypedSource(FileSource):
         witness: Witness | None = None,
     ) -> Iterator[Loaded]:
         assert partition.version is not None
-        self.check(partition.version)
         if partition.groups:  # While a thread works on it, others read.
             batches = self.reader.batches(self.table, names, partition)
         else:
