@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import Cell, Detail, ReleaseReport
@@ -80,20 +80,25 @@ class Side(StrEnum):
 class Defence(ABC):
     """A way to answer questions about a scenario's rows."""
 
+    LABEL: ClassVar[str]
+    """Its name in tables and charts, with fields in braces."""
+    NOTE: ClassVar[str] = ""
+    """Its effect, in a sentence with fields in braces; empty where the label is enough."""
+
     @property
     def side(self) -> Side:
         """Its kind: no protection, another defence, or privacy."""
         return Side.FOIL
 
     @property
-    @abstractmethod
     def label(self) -> str:
         """Its name in tables and charts."""
+        return self.LABEL.format_map(vars(self))
 
     @property
     def note(self) -> str:
         """Its effect, in a sentence; empty where the label is enough."""
-        return ""
+        return self.NOTE.format_map(vars(self))
 
     @property
     def epsilon(self) -> float | None:
@@ -113,9 +118,7 @@ class Unprotected(Defence):
     def side(self) -> Side:
         return Side.OFF
 
-    @property
-    def label(self) -> str:
-        return "no protection"
+    LABEL = "no protection"
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         return unprotected(scenario, directory)
@@ -141,9 +144,7 @@ class Protected(Claimed):
     def side(self) -> Side:
         return Side.PRIVATE
 
-    @property
-    def label(self) -> str:
-        return f"ε = {self.budget:g}"
+    LABEL = "ε = {budget:g}"
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)

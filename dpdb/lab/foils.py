@@ -41,13 +41,9 @@ class Rounded(Defence):
 
     to: int
 
-    @property
-    def label(self) -> str:
-        return f"rounded to {self.to}s"
+    LABEL = "rounded to {to}s"
 
-    @property
-    def note(self) -> str:
-        return f"Every answer is rounded to the nearest multiple of {self.to}."
+    NOTE = "Every answer is rounded to the nearest multiple of {to}."
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         database = unprotected(scenario, directory)
@@ -60,16 +56,12 @@ class QuerySetSize(Defence):
 
     least: int
 
-    @property
-    def label(self) -> str:
-        return f"query sets of {self.least} or more"
+    LABEL = "query sets of {least} or more"
 
-    @property
-    def note(self) -> str:
-        return (
-            f"Exact answers, but none about fewer than {self.least} people, "
-            f"and none about all but fewer than {self.least}."
-        )
+    NOTE = (
+        "Exact answers, but none about fewer than {least} people, "
+        "and none about all but fewer than {least}."
+    )
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         return _SizeControl(unprotected(scenario, directory), self.least, len(scenario.rows))
@@ -101,9 +93,7 @@ class Generalised(Defence):
     k: int
     coarser: Callable[[tuple[object, ...]], tuple[object, ...]]
 
-    @property
-    def label(self) -> str:
-        return f"{self.k}-anonymous table"
+    LABEL = "{k}-anonymous table"
 
     @property
     def note(self) -> str:
@@ -127,16 +117,12 @@ class Sticky(Defence):
 
     each: float
 
-    @property
-    def label(self) -> str:
-        return f"sticky noise (ε = {self.each:g} a condition)"
+    LABEL = "sticky noise (ε = {each:g} a condition)"
 
-    @property
-    def note(self) -> str:
-        return (
-            f"Noise at ε = {self.each:g} for every condition after WHERE, made from its words and "
-            "a secret: the same condition, the same noise, as often as it is asked. No budget."
-        )
+    NOTE = (
+        "Noise at ε = {each:g} for every condition after WHERE, made from its words and "
+        "a secret: the same condition, the same noise, as often as it is asked. No budget."
+    )
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         return _StickyNoise(unprotected(scenario, directory), exactly(self.each), seed)
@@ -168,13 +154,9 @@ class _StickyNoise:
 class LocalSensitivity(Claimed):
     """The noise of [EGS]: Δf is read off the data, and b is shown."""
 
-    @property
-    def label(self) -> str:
-        return f"local Δf, “ε = {self.budget:g}”"
+    LABEL = "local Δf, “ε = {budget:g}”"
 
-    @property
-    def note(self) -> str:
-        return "Laplace noise of scale k·Δf/ε, where Δf is read off the data; the scale is public."
+    NOTE = "Laplace noise of scale k·Δf/ε, where Δf is read off the data; the scale is public."
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
@@ -189,16 +171,11 @@ class DoubleLaplace(Claimed):
     sensitivity: Fraction = Fraction(1)
     called: str = "doubles"
 
-    @property
-    def label(self) -> str:
-        return f"{self.called}, “ε = {self.budget:g}”"
+    LABEL = "{called}, “ε = {budget:g}”"
 
-    @property
-    def note(self) -> str:
-        return (
-            f"Laplace noise of scale k·Δf/ε with Δf = {self.sensitivity}, "
-            "computed as ±b·log|u| in doubles."
-        )
+    NOTE = (
+        "Laplace noise of scale k·Δf/ε with Δf = {sensitivity}, computed as ±b·log|u| in doubles."
+    )
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         numbers = random.Random(seed)  # noqa: S311 (a lesson is to run the same way twice)
@@ -226,16 +203,12 @@ class EachItsOwn(Defence):
 
     each: float
 
-    @property
-    def label(self) -> str:
-        return f"noise, no budget (ε = {self.each:g} each)"
+    LABEL = "noise, no budget (ε = {each:g} each)"
 
-    @property
-    def note(self) -> str:
-        return (
-            f"Fresh noise at ε = {self.each:g} for every answer, "
-            "with no budget for all of them and no memory of repeats."
-        )
+    NOTE = (
+        "Fresh noise at ε = {each:g} for every answer, "
+        "with no budget for all of them and no memory of repeats."
+    )
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         policy = scenario.policy(directory, LARGEST_EPSILON, MANY)
@@ -285,13 +258,9 @@ class Undeclared(Protected):
 
     column: str = ""
 
-    @property
-    def label(self) -> str:
-        return f"undeclared, ε = {self.budget:g}"
+    LABEL = "undeclared, ε = {budget:g}"
 
-    @property
-    def note(self) -> str:
-        return "The policy does not say which values there may be, so there are no groups to list."
+    NOTE = "The policy does not say which values there may be, so there are no groups to list."
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         columns = tuple(
@@ -305,13 +274,9 @@ class Undeclared(Protected):
 class RowsAsUnits(Claimed):
     """Privacy for each row, where a person has many rows."""
 
-    @property
-    def label(self) -> str:
-        return f"unit = row, “ε = {self.budget:g}”"
+    LABEL = "unit = row, “ε = {budget:g}”"
 
-    @property
-    def note(self) -> str:
-        return "Differential privacy for rows: each is hidden, a person with many is not."
+    NOTE = "Differential privacy for rows: each is hidden, a person with many is not."
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         rows = replace(scenario, unit=None, rows_per_unit=1)
