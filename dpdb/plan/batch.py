@@ -5,7 +5,8 @@ A shared aggregate is drawn once, and counts of different queries are sums over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,13 +14,16 @@ from functools import cached_property
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import filtered
-from dpdb.plan.logical.query import Aggregate, Query
+from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
+from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.group_keys import is_found, key_values
 from dpdb.plan.releases.allocation import competing_rows
 from dpdb.plan.releases.key_selection import selects_keys
+from dpdb.plan.releases.shared_moments import covariance
 from dpdb.plan.unit_work import MAX_UNIT_SECONDS, work_of
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.records import dataclass
 
@@ -48,9 +52,15 @@ def _joint_key(query: Query, share: BudgetShare) -> str:
 def _common_filter(query: Query) -> Expr | None:
     """The WHERE of the joint query; None if each aggregate has the member's WHERE as its FILTER.
 
-    WHERE decides which of its keys' values a GROUP BY has, and which rows of a unit count.
+    WHERE can decide which of its keys' values a GROUP BY has, and which rows of a unit count.
     """
-    return query.where if query.keys or query.table.unit is not None else None
+    decides = any(key_values(k, query.where, {}) != _all_values(k) for k in query.keys)
+    return query.where if decides or query.table.unit is not None else None
+
+
+def _all_values(key: Expr) -> tuple[Value, ...]:
+    """The values of a key without any WHERE; none where only a WHERE lists them."""
+    return () if is_found(key, None) else key_values(key, None, {})
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,37 @@ def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
     """The joint query's aggregate for each aggregate of the member, over the same rows."""
     where = None if _common_filter(member) is not None else member.where
     return {each: filtered(each, where) for each in member.aggregates}
+
+
+def noise_ratio(part: Plan, alone: Plan, releases: Collection[int] | None = None) -> float:
+    """The most times that an aggregate is as noisy in the part of a joint plan as it is alone.
+
+    With `releases` only what is read from these of the part counts.
+    """
+    ratios = [0.0]
+    for own, by_itself in zip(part.estimates, alone.estimates, strict=True):
+        if not own.releases or not (releases is None or {*releases} & {*own.releases}):
+            continue
+        pairs = zip(_noises(own, part), _noises(by_itself, alone), strict=True)
+        ratios += [one / other if other else math.inf for one, other in pairs if one]
+    return max(ratios)
+
+
+def _noises(estimate: Estimate, plan: Plan) -> list[float]:
+    """The standard deviation of each sum that an aggregate reads, or the spread of a selection."""
+    moments, step = estimate.moments, float(estimate.moments.step)
+    match estimate.aggregate.function:
+        case Function.COUNT:
+            read = [moments.count]
+        case Function.SUM:
+            read = [moments.sum]
+        case _:
+            read = [moments.count, moments.total, moments.squares]
+    sums = [each for each in read if each is not None]
+    if not sums:
+        # The interval beside a selection has its own part of the same ε.
+        return [plan.releases[estimate.releases[0]].mechanism.spread]
+    return [step * math.sqrt(covariance(each, each, plan.releases)) for each in sums]
 
 
 def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:

@@ -41,8 +41,10 @@ def plan(
     share: BudgetShare,
     rows: RowCount,
     remembered: tuple[ReleasedGroup, ...] = (),
+    *,
+    weights: tuple[Fraction, ...] = (),
 ) -> Plan:
-    """The plan for `query`, with `share` divided among its release groups.
+    """The plan for `query`, with `share` divided among its release groups, by `weights` if any.
 
     What follows from the `remembered` groups, which were drawn over the same rows, is not drawn
     again.
@@ -53,7 +55,7 @@ def plan(
     """
     selections = number_of_selections(query)
     options = with_usual_noise(query.options, share)
-    context = PlanningContext(policy, rows, options, share, remembered, selections)
+    context = PlanningContext(policy, rows, options, share, remembered, selections, weights)
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)
@@ -136,6 +138,7 @@ def _plan_within(
         groups=tuple(own.groups),
         remembered=own.reused,
         parallel=own.parallel,
+        by_share=own.by_share,
         cubes=cubes,
     )
 

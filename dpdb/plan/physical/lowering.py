@@ -67,6 +67,8 @@ class PlanningContext:
     """Groups that were drawn before, over the same rows and groups as the query's own."""
     selections: int = 1
     """Number of key selections (GROUP BY of found keys) in the query and its subqueries."""
+    weights: tuple[Fraction, ...] = ()
+    """The parts of the share that release groups have, in proportion; none where all are equal."""
 
     @property
     def concentrated(self) -> bool:

@@ -178,6 +178,8 @@ class Plan:
     """
     parallel: tuple[ReleaseFamily, ...] = ()
     """Releases that compose in parallel, as no row is under two filters of one family."""
+    by_share: tuple[tuple[int, ...], ...] = ()
+    """The indices of the releases that have each part of ε; none where families share theirs."""
     groups: tuple[tuple[int, ReleasedGroup], ...] = ()
     """The groups that are to be drawn, each with the index of its first release."""
     derived: Derived | None = None

@@ -31,6 +31,9 @@ def allocate(
     """The share of each of a `number` of release groups, in the order in which they are planned."""
     options = context.options
     if not options.has_accuracy_goal:
+        if len(context.weights) == number:
+            whole = sum(context.weights)
+            return iter([share.part(each / whole) for each in context.weights])
         return iter([share.part(Fraction(1, number))] * number if number else [])
     check_no_goal(query)
     if query.settled:

@@ -58,6 +58,8 @@ class QueryReleases:
     estimates: dict[int, Estimate] = field(default_factory=dict)
     parallel: tuple[ReleaseFamily, ...] = ()
     """Releases that compose in parallel."""
+    by_share: tuple[tuple[int, ...], ...] = ()
+    """The indices of the releases that have each share; none where families share theirs."""
 
     def recall(self) -> None:
         """Take the aggregates that remembered groups answer.
@@ -106,6 +108,8 @@ class QueryReleases:
             first = len(self.releases)
             self._draw(group, self.shares[group.aggregate], filters[place])
             places[place] = tuple(range(first, len(self.releases)))
+        if not (shared.families or shared.keys):
+            self.by_share = tuple(places.values())
         self.parallel = tuple(
             tuple(tuple(r for place in members for r in places[place]) for members in each.members)
             for each in shared.families

@@ -127,13 +127,15 @@ def plans_of(
     share: BudgetShare,
     rows: RowCount,
     remembered: tuple[ReleasedGroup, ...] = (),
+    *,
+    weights: tuple[Fraction, ...] = (),
 ) -> Plans:
     """The plans of a query that may spend `share`."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
     more = (remembered,) if remembered else ()
-    plans = tuple(plan(query, policy, each, rows, *more) for each in shares)
+    plans = tuple(plan(query, policy, each, rows, *more, weights=weights) for each in shares)
     for each in plans:
         check_candidates(each)
     return plans
