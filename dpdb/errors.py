@@ -92,6 +92,13 @@ class Unsupported(StatementError):
 class UnknownName(StatementError):
     """A table, column, function or setting does not exist."""
 
+    def __init__(
+        self, message: str, *, hint: str | None = None, place: Place | None = None, table: str = ""
+    ):
+        super().__init__(message, hint=hint, place=place)
+        self.table = table
+        """The name of the table, if that is what does not exist."""
+
 
 class TypeMismatch(StatementError):
     """An operation is applied to a type for which it has no meaning."""

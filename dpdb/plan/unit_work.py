@@ -37,9 +37,10 @@ from dpdb.plan.cost_table import Costs
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.query import WORK, Query
-from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, made_of
+from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, made_of, stored_tables
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import USUAL_ROWS_HELD, Table
+from dpdb.policy.names import written
 from dpdb.records import dataclass
 
 MAX_UNIT_ROWS = 100_000
@@ -144,17 +145,29 @@ def check_rows(source: Source, where: Place | None) -> None:
                 f"one {source.unit_in_words} can have {node.made} rows in {node.name},"
                 f" {MAX_UNIT_ROWS} are allowed",
                 hint="join on a unique key or on more columns, aggregate before joining, or declare"
-                " a lower rows_held_per_unit in the policy",
+                f" {_fewer_rows(source)}",
                 place=where,
             )
         if node.bytes > MAX_UNIT_BYTES:
             raise TooLarge(
                 f"the rows of one {source.unit_in_words} can take {node.bytes // 10**6} MB in"
                 f" {node.name}, {MAX_UNIT_BYTES // 10**6} MB are allowed",
-                hint="use fewer or shorter texts, or declare a lower rows_held_per_unit or a"
-                " length in the policy",
+                hint="use fewer or shorter texts, or declare a length in the policy, or"
+                f" {_fewer_rows(source)}",
                 place=where,
             )
+
+
+def _fewer_rows(source: Source) -> str:
+    """The line of the policy that would lower the rows that a unit is taken to have."""
+    private = (each for each in stored_tables(source) if each.unit is not None)
+    tables = (each for each in private if each.rows_held == USUAL_ROWS_HELD > each.rows_per_unit)
+    if (table := next(tables, None)) is None:
+        return "a lower rows_held_per_unit in the policy"
+    return (
+        f"rows_held_per_unit = {table.rows_per_unit} in [tables.{written(table.name)}] of the"
+        f" policy, in place of {table.rows_held}"
+    )
 
 
 def check_time(query: Query, where: Place | None) -> None:
@@ -170,7 +183,7 @@ def check_time(query: Query, where: Place | None) -> None:
             f" {milliseconds(MAX_UNIT_SECONDS)} are allowed:"
             f" most of them in {node.name}",
             hint="join on a unique key, use fewer windows and functions of texts, or declare a"
-            " lower rows_held_per_unit or a length in the policy",
+            f" length in the policy, or {_fewer_rows(_reading(query).table)}",
             place=where,
         )
 

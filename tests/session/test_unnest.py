@@ -7,8 +7,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from dpdb.errors import TooLarge
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
+from dpdb.session.connect import connect
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 
@@ -78,3 +80,22 @@ def test_a_name_alone_is_that_of_the_column(here: Policy) -> None:
     ).rows
     assert [row[0] for row in rows] == [1, 2]
     assert rows[0][1:] == rows[1][1:]
+
+
+def test_a_refusal_names_the_line_that_lowers_the_rows(here: Policy) -> None:
+    folder = here.tables[0].path.parent
+    (folder / "many.toml").write_text(POLICY.replace("rows_held_per_unit = 8\n", ""))
+    asked = "SELECT COUNT(*) FROM t, UNNEST([1, 2, 3, 4, 5, 6]) AS a, UNNEST([1, 2, 3, 4, 5]) AS b"
+    with pytest.raises(TooLarge) as caught:
+        Session(read_policy(folder / "many.toml")).explain(asked)
+    assert "rows_held_per_unit = 4 in [tables.t]" in (caught.value.hint or "")
+    Session(here).explain(asked)
+
+
+def test_a_list_of_formats_reads_by_the_first_that_fits(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("s\n2020-03-01\n03/02/2020\n1 May\n", encoding="utf-8")
+    session = connect(tmp_path / "t.csv", teach=True)
+    session.execute("SET dp = off")
+    day = "STRPTIME(s, ['%Y-%m-%d', '%m/%d/%Y'])"
+    counted = session.execute(f"SELECT COUNT({day}), COUNT_IF({day} = DATE '2020-03-02') FROM t")
+    assert counted.rows == ((2, 1),)

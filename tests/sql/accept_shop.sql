@@ -193,3 +193,4 @@ SELECT segment, COUNT(*) FROM (customers AS c JOIN orders AS o ON o.customer_id 
 SELECT landscape, COUNT(*) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) JOIN regions AS r ON r.id = c.region GROUP BY landscape;
 SELECT segment, SUM(amount) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) AS q GROUP BY segment;
 SELECT AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n, GROUPING(channel) AS g FROM orders GROUP BY customer_id, channel) AS t WHERE g = 0;
+SELECT COUNT(*) FROM customers WHERE id = ANY (SELECT customer_id FROM orders WHERE amount > 50);

@@ -1119,3 +1119,20 @@ SELECT COUNT(*) FROM people, UNNEST([1, 2]);
 SELECT COUNT(*) FROM people JOIN UNNEST([1, 2]) AS p ON TRUE;
 -- TooLarge more than 50 tables
 SELECT COUNT(*) FROM people, UNNEST([1, 2, 3, 4, 5, 6, 7, 8]) AS a, UNNEST([1, 2, 3, 4, 5, 6, 7]) AS b;
+--- Habits of other systems
+-- UnknownName 1:56 COUNT(*) AS count gives
+SELECT zip, COUNT(*) FROM people GROUP BY zip ORDER BY count;
+-- UnknownName SUM(x) AS sum gives
+SELECT plan, SUM(points) FROM visits GROUP BY plan HAVING sum > 3;
+-- Unsupported as in WHERE o.id = c.id
+SELECT COUNT(*) FROM people WHERE zip = ANY (SELECT zip FROM people);
+-- Unsupported EXISTS (SELECT 1 FROM s WHERE s.x = t.x AND s.y = t.y)
+SELECT COUNT(*) FROM people WHERE (zip, age) IN (SELECT zip, age FROM people);
+-- Unsupported COUNT_IF(x < 30) / COUNT(x)
+SELECT PERCENT_RANK(30) WITHIN GROUP (ORDER BY age) FROM people;
+-- UnknownName SHOW TABLES lists the tables
+SHOW DATABASES;
+-- UnknownName DESCRIBE table shows its columns
+SHOW COLUMNS FROM people;
+-- Unsupported a format has a year
+SELECT COUNT(STRPTIME(note, ['%Y-%m-%d', '%d'])) FROM visits;

@@ -29,6 +29,7 @@ from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import DEVIATIONS, Function, Output
 from dpdb.plan.physical.moments import Combination, Estimate, Moments
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, at_once
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import decimal
@@ -133,6 +134,10 @@ def _known_margin(plan: Plan, output: Output, estimate: Estimate) -> str | None:
     """The ± of a COUNT or SUM, of another column of one noisy value, or of a constant's mean."""
     grid, ratio = estimate.moments.grid, estimate.aggregate.function in (Function.AVG, *_VARIANCES)
     if ratio and grid is not None and grid.lower == grid.upper:
+        return "0"
+    statistics = [plan.releases[index].statistic for index in plan.released_for(output)]
+    ranks = [each for each in statistics if isinstance(each, Ranks)]
+    if ranks and all(each.grid.lower == each.grid.upper for each in ranks):
         return "0"
     promised = promised_error(plan, output)
     if promised is not None:

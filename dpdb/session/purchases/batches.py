@@ -83,7 +83,7 @@ def asked_in(
         try:
             statement = read(text, parameters, **options)
             if isinstance(statement, Select) and statement.name:
-                made.add(f"no table {statement.name}".casefold())
+                made.add(statement.name.casefold())
             match statement:
                 case Assign() as assign:
                     settings = settings.changed(assign, teach=teach)
@@ -94,7 +94,7 @@ def asked_in(
                     share, is_fresh = usual_share(query, balance), settings.repeats_are_paid
                     asked.append(Asked(text, query, share, is_fresh))
         except DpdbError as error:
-            if error.message.casefold() in made:
+            if isinstance(error, UnknownName) and error.table in made:
                 message = f"{error.message} yet: a plan comes before its statements"
                 hint = "CREATE TEMP TABLE goes above SET plan = on, or into a file before"
                 error = UnknownName(message, hint=hint, place=error.place)

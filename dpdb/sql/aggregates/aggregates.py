@@ -257,7 +257,9 @@ def _within_group(node: exp.WithinGroup, rows: ExpressionBinder) -> Aggregate:
             fraction = 1 - fraction
         return _typed(Aggregate(Function.QUANTILE, argument, None, fraction, where))
     raise Unsupported(
-        "WITHIN GROUP goes with PERCENTILE_CONT(q), PERCENTILE_DISC(q) or MODE()", place=where
+        "WITHIN GROUP goes with PERCENTILE_CONT(q), PERCENTILE_DISC(q) or MODE()",
+        hint="COUNT_IF(x < 30) / COUNT(x) is the share of the rows below a value",
+        place=where,
     )
 
 

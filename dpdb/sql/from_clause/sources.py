@@ -214,7 +214,12 @@ def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]
     if table is None:
         known = [table.name for table in binder.policy.tables]
         hint = suggestion(node.name, [*binder.views, *known], "tables")
-        raise UnknownName(f"no table {node.name}", hint=hint, place=place(node, binder.text))
+        raise UnknownName(
+            f"no table {node.name}",
+            hint=hint,
+            place=place(node, binder.text),
+            table=node.name.casefold(),
+        )
     return whole(table), frozenset({name, table.name.casefold()})
 
 
@@ -234,7 +239,9 @@ def _view(node: exp.Subquery | exp.CTE, binder: SelectBinder) -> View:
     """The view that the SELECT of a derived table or of WITH defines."""
     if not isinstance(node.this, exp.Select | exp.SetOperation):
         raise Unsupported(
-            "only a SELECT can be within FROM or WITH", place=place(node, binder.text)
+            "only a SELECT can be within FROM or WITH",
+            hint="SELECT AVG(n) FROM (SELECT y, COUNT(*) AS n FROM t GROUP BY y) AS g",
+            place=place(node, binder.text),
         )
     bound = binder.bound(node.this, row_by_row=True)
     if isinstance(bound, View):

@@ -32,7 +32,8 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
 }
 _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Any: "x IN (1, 2) is true of the values of a list",
-    exp.Tuple: "x = 1 AND y = 2 compares two columns, and COUNT(DISTINCT (x, y)) counts pairs",
+    exp.Tuple: "x = 1 AND y = 2 compares two columns, EXISTS (SELECT 1 FROM s WHERE s.x = t.x AND"
+    " s.y = t.y) looks for a pair, and COUNT(DISTINCT (x, y)) counts pairs",
     exp.Glob: "LIKE 'a%' is true of texts that begin with a",
     exp.SimilarTo: "REGEXP_LIKE(s, 'pattern') matches a regular expression",
     exp.Columns: "name each column: AVG(x), AVG(z)",

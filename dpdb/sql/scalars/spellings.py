@@ -100,6 +100,8 @@ def _of_dates(name: str, arguments: list[exp.Expr], where: Place | None) -> exp.
             return _formatted(name, _constant(form), date, where)
         case ("STRFTIME", [date, form]) | ("FORMAT_DATE", [form, date]):
             return _formatted(name, _constant(form), date, where)
+        case "STRPTIME", [operand, exp.Array(expressions=[_, *_] as forms)]:
+            return written("COALESCE", *(written(name, operand.copy(), each) for each in forms))
         case "DATE" | "TIMESTAMP", [operand]:
             return _cast(operand, name)
         case "TIME_BUCKET", _:

@@ -24,6 +24,7 @@ from dpdb.plan.expressions.expressions import (
     children,
     size,
 )
+from dpdb.plan.expressions.functions import AGGREGATES
 from dpdb.plan.logical.derived import Derived, first_table
 from dpdb.plan.logical.query import Query
 from dpdb.plan.relations.relations import JoinKind, Scan, Source
@@ -159,6 +160,9 @@ class Scope:
             return Literal(node.name, Kind.TEXT)
         known = [name for name, _ in columns if name]
         hint = suggestion(node.name, known, "columns") if known else "FROM t names its table"
+        if (function := AGGREGATES.get(node.name.upper())) is not None:
+            call = "COUNT(*)" if function.name == "COUNT" else function.signature()
+            hint = f"{call} AS {node.name.lower()} gives a column of the answer this name"
         raise UnknownName(f"no column {node.name}", hint=hint, place=place(node, text))
 
     def all_columns(self, node: exp.Expr) -> Iterator[tuple[str, Expr]]:

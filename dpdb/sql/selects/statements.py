@@ -116,7 +116,8 @@ def statement(
         case ["SHOW", *_]:
             raise UnknownName(
                 "SHOW knows BUDGET, HISTORY, TABLES and ALL",
-                hint="DESCRIBE table shows its columns, SHOW ALL the settings",
+                hint=_SHOWN.get(*words.leading[1:2] or [""])
+                or "DESCRIBE table shows its columns, SHOW ALL the settings",
                 place=words.place(0),
             )
         case ["DESCRIBE" | "DESC", *_] if len(words.tokens) == 2:
@@ -140,6 +141,14 @@ def _new_name(words: _Words, policy: Policy) -> str:
     return name
 
 
+_SHOWN = {
+    **dict.fromkeys(
+        ("DATABASES", "SCHEMAS"),
+        "SHOW TABLES lists the tables; `dpdb FILE FILE` opens several files",
+    ),
+    **dict.fromkeys(("COLUMNS", "FIELDS", "CREATE"), "DESCRIBE table shows its columns"),
+}
+"""Hints for what SHOW lists in other systems."""
 _ONLY_READ = "the tables are only read; nothing is written, and so nothing is committed"
 _INSTEAD = {
     "DESCRIBE": "SHOW TABLES lists the tables, and EXPLAIN SELECT … says what an answer would cost",

@@ -161,7 +161,7 @@ def number(tokens: list[Token], where: Place | None) -> Fraction:
         value = exact_number("".join(token.text for token in tokens))
         if value is not None:
             return value
-    raise InvalidOption("a number is needed here", place=where)
+    raise InvalidOption("a number is needed here", hint="such as 0.1 or 1e-6", place=where)
 
 
 _BEFORE_DIGITS = {TokenType.DASH, TokenType.PLUS, TokenType.DOT}

@@ -102,7 +102,9 @@ def _check_unit(term: WrittenOption, table: Source) -> None:
     if before == ["."] and any(named == name.split(".")[-1].casefold() for name in own):
         return
     unit = f"the column {min(own)}" if own else f"a {table.unit_in_words}"
-    raise InvalidOption(f"the privacy unit of {_called(table)} is {unit}", place=term.place)
+    hint = "leave the option out: the policy says whom a row is about"
+    message = f"the privacy unit of {_called(table)} is {unit}"
+    raise InvalidOption(message, hint=hint, place=term.place)
 
 
 def _called(source: Source) -> str:

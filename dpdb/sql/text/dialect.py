@@ -1,8 +1,8 @@
 """The SQL dialect of dpdb, for sqlglot to parse.
 
 Short forms of other systems are written out in tokens before sqlglot reads them. `SUM(x, 0, 10)` is
-`SUM(CLAMP(x, 0, 10))`, `SAFE.LN(x)` is `LN(x)`, as no function of dpdb fails, and `//` is one sign,
-the division of whole numbers.
+`SUM(CLAMP(x, 0, 10))`, `x = ANY (SELECT …)` is `x IN (SELECT …)`, `SAFE.LN(x)` is `LN(x)`, as no
+function of dpdb fails, and `//` is one sign, the division of whole numbers.
 """
 
 from __future__ import annotations
@@ -49,6 +49,9 @@ def written_out(tokens: Sequence[Token]) -> list[Token]:
     safe = {at for at, token in enumerate(tokens) if token.text.upper() == "SAFE"}
     safe = {at for at in safe if _is_before_call(tokens[at : at + 4])}
     kept = [t for at, t in enumerate(tokens) if at not in safe and at - 1 not in safe]
+    for at, token in enumerate(kept):
+        if token.text.upper() in ("ANY", "SOME") and _is_in(kept[max(at - 1, 0) : at + 3]):
+            kept[at - 1 : at + 1] = [like(token, TokenType.IN, "IN")]
     inserted: dict[int, list[Token]] = {}
     for at, name in enumerate(kept[:-1]):
         if kept[at + 1].token_type is TokenType.L_PAREN and name.text.upper() in _OF_ONE:
@@ -66,6 +69,17 @@ def _is_before_call(tokens: Sequence[Token]) -> bool:
     """Whether the first is BigQuery's `SAFE` before `.`, the name of a function and `(`."""
     kinds = [token.token_type for token in tokens]
     return kinds[:2] == [TokenType.VAR, TokenType.DOT] and kinds[3:] == [TokenType.L_PAREN]
+
+
+def _is_in(tokens: Sequence[Token]) -> bool:
+    """Whether `= ANY (` stands here before a SELECT or values, as IN would."""
+    kinds = [token.token_type for token in tokens]
+    arrays = (TokenType.L_BRACKET, TokenType.ARRAY)
+    return (
+        kinds[:1] == [TokenType.EQ]
+        and kinds[2:3] == [TokenType.L_PAREN]
+        and (kinds[3:4] != [] and kinds[3] not in arrays)
+    )
 
 
 def _arguments(tokens: Sequence[Token], first: int) -> tuple[int, int]:

@@ -52,7 +52,8 @@ def read_tokens(text: str) -> list[Token]:
         start = unclosed(text)
         where = None if start is None else place_at(start, text)
         message = "a string, name or comment is not closed, or not text"
-        raise SyntaxFault(message, place=where) from None
+        hint = "a quote within a text is written twice: 'it''s'"
+        raise SyntaxFault(message, hint=hint, place=where) from None
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"a statement of {len(tokens)} tokens, {MAX_TOKENS} are allowed")
     kinds = [token.token_type for token in tokens]
