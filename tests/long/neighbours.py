@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import numpy as np
 
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory import MemoryEngine
@@ -56,10 +58,11 @@ class Neighbouring:
     others: tuple[Policy, Policy]
     """The policy, with the path of either table."""
 
-    def exact(self, plan: Plan, side: int, slots: Mapping[Slot, AnyVector]) -> list[Any]:
+    def exact(
+        self, plans: tuple[Plan, Plan], side: int, slots: Mapping[Slot, AnyVector]
+    ) -> list[Any]:
         """The exact result of each release on one of the tables."""
-        here = replace(plan, table=self.others[side].tables[0])
-        return [result.cells for result in self.engines[side].exact(here, slots)]
+        return [result.cells for result in self.engines[side].exact(plans[side], slots)]
 
 
 def neighbouring(folder: Path, chance: Random) -> Neighbouring:
@@ -106,24 +109,36 @@ def _row(chance: Random, owner: str, cap: int) -> Row:
     return [*cells, *([owner] if cap else [])]
 
 
-def changes(pair: Neighbouring, plan: Plan) -> list[tuple[Release, Fraction, Fraction]]:
+def changes(
+    pair: Neighbouring, plans: tuple[Plan, Plan]
+) -> list[tuple[Release, Fraction, Fraction]]:
     """For every release how far its exact results are apart, and how far they may be.
+
+    `plans` are those of one statement, on either table.
 
     A noisy answer of a subquery is the same constant on both sides: its own change is its own
     release's.
     """
     found = []
     slots: dict[Slot, AnyVector] = {}
-    for index, subplan in enumerate(plan.subplans):
-        found += changes(pair, subplan)
+    for index, subplans in enumerate(zip(*(plan.subplans for plan in plans), strict=True)):
+        subplan = subplans[0]
+        found += changes(pair, subplans)
         assert not subplan.subplans
         kind = subplan.outputs[0].expression.kind
-        noisy = points(subplan, pair.exact(subplan, 0, {}))
+        noisy = points(subplan, list(map(_as_noisy, pair.exact(subplans, 0, {}))))
         slots[Slot("subquery", index, kind)] = scalar(subplan, noisy, {})
-    results = zip(*(pair.exact(plan, side, slots) for side in (0, 1)), strict=True)
-    for release, (one, other) in zip(plan.releases, results, strict=True):
+    results = zip(*(pair.exact(plans, side, slots) for side in (0, 1)), strict=True)
+    for release, (one, other) in zip(plans[0].releases, results, strict=True):
         found.append((release, *_change(release, one, other)))
     return found
+
+
+def _as_noisy(cells: Any) -> Any:
+    """An exact result as a noisy one: of the values in each cell, the middle one is chosen."""
+    if not isinstance(cells, list):
+        return cells
+    return np.array([sorted(each)[len(each) // 2] if len(each) else 0 for each in cells])
 
 
 def _change(release: Release, one: Any, other: Any) -> tuple[Fraction, Fraction]:
