@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,6 +23,7 @@ from dpdb.answers.formats.footer import TRIAL
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.formats.notebooks import as_html
 from dpdb.answers.formats.render import FORMATS
+from dpdb.engines.memory import MemoryEngine
 from dpdb.interfaces.console.chart import chart
 from dpdb.ledger.book.book import Book
 from dpdb.session.connect import policy_of
@@ -289,3 +294,44 @@ def test_json_of_real_answers_is_as_before(policy: Path) -> None:
     assert list(fields)[:3] == ["statement", "columns", "rows"]
     assert {"cost", "budget"} < set(fields)
     assert not {"trial", "would_cost"} & set(fields)
+
+
+@pytest.mark.parametrize("setting", [True, False])
+def test_an_interrupt_ends_the_statement_alone(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, *, setting: bool
+) -> None:
+    session = Session(policy_of(shop, trial=not setting))
+    if setting:
+        session.execute("SET trial = on")
+    exact = MemoryEngine.exact
+
+    def interrupted(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return exact(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryEngine, "exact", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.execute(COUNT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    answer = session.execute(COUNT)
+    assert answer.trial
+    assert not answer.repeat
+    assert session.execute(COUNT).repeat
+    if setting:
+        session.execute("SET trial = off")
+        assert session.balance.queries_left == 10
+        assert not session.execute(COUNT).trial
+        assert session.balance.queries_left == 9
+
+
+def test_an_interrupted_trial_ends_the_command(shop: Path) -> None:
+    words = [sys.executable, "-m", "tests.support.stubbed", "busy:60", str(shop), "--trial"]
+    with subprocess.Popen([*words, "-c", COUNT], stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "at work\n"
+        child.send_signal(signal.SIGINT)
+        said = child.stderr.read()
+    assert child.returncode == 130
+    assert said == "cancelled; nothing was spent\ninterrupted\n"
+    assert Session(policy_of(shop)).balance.queries_left == 10
