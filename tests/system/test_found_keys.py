@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from dpdb.answers.formats.json_lines import as_json
@@ -17,6 +15,7 @@ from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
 
 POLICY = """
 [budget]
@@ -41,21 +40,6 @@ ALL_KINDS = (
 )
 
 
-class Still:
-    """A source without noise."""
-
-    private = True
-
-    def laplace(self, scale: Fraction, size: int) -> Any:
-        return np.zeros(size, dtype=np.int64)
-
-    def gaussian(self, variance: Fraction, size: int) -> Any:
-        return np.zeros(size, dtype=np.int64)
-
-    def below(self, bound: int) -> int:
-        return bound // 2
-
-
 def table(folder: Path, sizes: list[tuple[str, int]], unit: str = "") -> Policy:
     rows = [
         f"w{i},{city},{i % 3},{'ab'[i % 2]},{i % 10},0.5" for city, m in sizes for i in range(m)
@@ -66,7 +50,7 @@ def table(folder: Path, sizes: list[tuple[str, int]], unit: str = "") -> Policy:
 
 
 def still(policy: Policy) -> Session:
-    return Session(policy, noise=Still())  # type: ignore[arg-type]
+    return Session(policy, noise=Noiseless())
 
 
 def test_the_count_is_what_selected_the_keys_and_costs_nothing_more(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dpdb.privacy.noise.smooth import statistic_and_scale
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
 from tests.support.brute import ADD_REMOVE, REPLACE, world
+from tests.support.noiseless import Noiseless
 from tests.support.optional import COLUMNS, PLENTY, asking, opened, refused
 
 pytestmark = pytest.mark.usefixtures("in_memory")
@@ -54,7 +55,7 @@ def test_the_scale_of_smooth_noise_is_shown_nowhere() -> None:
     for column in values:
         here = world(COLUMNS, budget=PLENTY)
         here.source.rows = [("a", "1", "3", m, "") for m in column]
-        session = Session(here.policy, noise=_Middle())
+        session = Session(here.policy, noise=Noiseless())
         explained = session.execute(f"EXPLAIN {query}")
         assert explained.plan is not None
         answer = session.execute(query)
@@ -66,23 +67,11 @@ def test_the_scale_of_smooth_noise_is_shown_nowhere() -> None:
         assert answer.intervals == ((None, None),)
     assert scales[0] > 2 * scales[1]
     assert shown[0] == shown[1]
-    taught = Session(here.policy, noise=_Middle(), teach=True)
+    taught = Session(here.policy, noise=Noiseless(), teach=True)
     assert taught.execute(query).revealed == ()
     taught.execute("SET reveal = on")
     [median, _] = taught.execute(query).revealed
     assert (median.stat, median.scale) == (50.0, float(scales[1] / 4))
-
-
-class _Middle:
-    """No noise."""
-
-    private = True
-
-    def laplace(self, scale, size):
-        return np.zeros(size, dtype=np.int64)
-
-    def below(self, bound):
-        return bound // 2
 
 
 @pytest.mark.parametrize(
