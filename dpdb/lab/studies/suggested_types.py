@@ -95,9 +95,10 @@ def suggested_type(cells: Sequence[str], decimal: str) -> SuggestedType:
     for kind in (Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NUMBER):
         fitting = _fitting(kind, telling, decimal)
         if _are_nearly_all(len(fitting), telling):
-            best = _best(_number_forms(decimal), telling, decimal)
-            if kind is Kind.NUMBER and _reads(best, telling, decimal) > len(fitting):
-                break  # one cell in a hundred is written 1,234
+            if kind is Kind.NUMBER and len(fitting) < len(telling):
+                best = _best(_number_forms(decimal), telling, decimal)
+                if _reads(best, telling, decimal) > len(fitting):
+                    break  # one cell in a hundred is written 1,234
             if kind is Kind.NUMBER and all(_WHOLE.fullmatch(cell) for cell in fitting):
                 kind = Kind.INTEGER  # noqa: PLW2901
             return SuggestedType(kind, len(telling) - len(fitting), repeats, missing=missing)
