@@ -144,6 +144,8 @@ def _notes(planned: Plan) -> Iterator[str]:
             continue
         assert isinstance(release.mechanism, KeySelection)
         least, sure = release.mechanism.shown_from, release.mechanism.surely_from
+        if (fewest := release.mechanism.least_units) > 1:
+            yield f"no group of fewer than {fewest} {units(planned.table)} is shown"
         yield (
             f"shown are groups of about {least} or more {units(planned.table)}, "
             f"and all with {sure} or more"

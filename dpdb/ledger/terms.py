@@ -53,6 +53,7 @@ def described(policy: Policy) -> TermTexts:
         "sample_key": policy.sample_key,
         "timing": None if policy.timing is Timing.PLAIN else str(policy.timing),
         "unit": None if policy.unit == Policy.unit else policy.unit,
+        "minimum_units": None if policy.minimum_units == 1 else policy.minimum_units,
         "tables": {table.name: _described_table(table) for table in policy.tables},
     }  # fmt: skip
 

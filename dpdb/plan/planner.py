@@ -22,7 +22,7 @@ from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, ReleasedGroup
-from dpdb.plan.ranges.group_keys import found_places, is_found, key_values, leaves_no_null
+from dpdb.plan.ranges.group_keys import key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
 from dpdb.plan.releases import cube_plans, quantiles
@@ -213,8 +213,10 @@ KeyValues = tuple[tuple[Value | None, ...], ...]
 
 def _key_values(query: Query, known: Environment) -> KeyValues:
     """The values that the keys can have; each combination of them is a group."""
+    found = query.found_places
     values = tuple(
-        () if is_found(key, query.where) else _with_null(query, key, known) for key in query.keys
+        () if place in found else _with_null(query, key, known)
+        for place, key in enumerate(query.keys)
     )
     if _number(values) > MAX_GROUPS:
         raise TooLarge(f"GROUP BY makes {_number(values)} groups, {MAX_GROUPS} are allowed")
@@ -238,14 +240,14 @@ def _most_groups(query: Query, values: KeyValues) -> int:
     How many keys are found depends on the rows; a number as large as this stands for it, which is
     more than two units can have.
     """
-    if not found_places(query.keys, query.where):
+    if not query.found_places:
         return _number(values)
     return max(MAX_GROUPS, 2 * query.table.rows_per_unit)
 
 
 def _found(query: Query) -> FoundKeys | None:
     """The keys that are found in the data, none of them shown if no row can pass WHERE."""
-    places = found_places(query.keys, query.where)
+    places = query.found_places
     if not places:
         return None
     most = _most_groups(query, ())

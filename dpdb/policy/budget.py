@@ -79,8 +79,16 @@ def valid_queries(value: int) -> int:
     return value
 
 
-def valid_budget(budget: Budget) -> Budget:
-    """`budget` if it has the δ that its theorem needs; otherwise raises InvalidOption."""
+def valid_budget(budget: Budget, minimum_units: int = 1) -> Budget:
+    """`budget` if it has the δ that its theorem needs; otherwise raises InvalidOption.
+
+    To hide the groups of fewer than `minimum_units` needs a δ, too.
+    """
+    if minimum_units > 1 and budget.delta < SMALLEST_DELTA:
+        raise InvalidOption(
+            f"minimum_units = {minimum_units} needs delta of {decimal(SMALLEST_DELTA)} or more",
+            hint="delta = 1e-6 in [budget], or --delta 1e-6; far below 1 / the number of rows",
+        )
     if budget.composition is not Composition.PURE and budget.delta < SMALLEST_DELTA:
         raise InvalidOption(
             f"composition = {budget.composition} needs delta of {decimal(SMALLEST_DELTA)} or more",

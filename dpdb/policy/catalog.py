@@ -324,6 +324,8 @@ class Policy:
     timing: Timing = Timing.PLAIN
     unit: str = "unit"
     """The word for a privacy unit in messages, such as customer."""
+    minimum_units: int = 1
+    """The fewest units of any group that is shown."""
 
     def __post_init__(self) -> None:
         frames = (table.frame for table in self.tables if table.frame is not None)

@@ -148,7 +148,8 @@ def policy_of(
     )
     relation = joined.neighbors if neighbors is None else _one_of("neighbors", Neighbors, neighbors)
     moments = joined.timing if timing is None else _one_of("timing", Timing, timing)
-    joined = replace(joined, budget=valid_budget(budget), neighbors=relation, timing=moments)
+    budget = valid_budget(budget, joined.minimum_units)
+    joined = replace(joined, budget=budget, neighbors=relation, timing=moments)
     if ledger is not None:
         joined = replace(joined, lasting=_lasting(joined, Path(ledger)))
     joined = with_bounds(joined, _exact_bounds(bounds or {}))
@@ -246,6 +247,7 @@ _ALIKE = {
     "lasting": "the budget that they name",
     "neighbors": "their neighbors",
     "noise": "their noise",
+    "minimum_units": "their minimum_units",
     "timing": "the moments of their answers",
 }
 """The fields in which joined policies must agree, and the words for each in messages."""

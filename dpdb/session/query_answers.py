@@ -51,7 +51,7 @@ class QueryAnswers:
         teach: bool,
         analyst: str | None,
     ):
-        valid_budget(policy.budget)
+        valid_budget(policy.budget, policy.minimum_units)
         self._policy = policy
         self._teach = teach
         self._settings = Settings(trial=policy.is_trial)

@@ -9,6 +9,7 @@ the value of a row is a function of that row alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -293,13 +294,16 @@ def _false(vector: Vector) -> Bools:
 def plain_values(vector: AnyVector, kind: Kind, places: npt.NDArray[np.intp]) -> list[Value | None]:
     """The values at some places; None for NULL.
 
-    Dates are days, timestamps microseconds, and numbers whole ones.
+    Dates are days, timestamps microseconds, and numbers fractions.
     """
     if isinstance(vector, TextVector):
         texts = [*vector.dictionary, None]
         return [texts[code] for code in vector.codes[places].tolist()]
     values = vector.values[places].tolist()
-    plain: list[Value | None] = [v if kind is Kind.BOOLEAN else int(v) for v in values]
+    read: Callable[[Any], Value] = int
+    if kind in (Kind.NUMBER, Kind.BOOLEAN):
+        read = Fraction if kind is Kind.NUMBER else bool
+    plain: list[Value | None] = [*map(read, values)]
     if vector.null is None:
         return plain
     missing = vector.null[places].tolist()

@@ -35,7 +35,7 @@ def hockey_stick(first: Counter[int | str], second: Counter[int | str], p: Fract
     return sum((max(first[each] - second[each] / p, Fraction(0)) for each in first), Fraction(0))
 
 
-@pytest.mark.parametrize("least", [1, 3])
+@pytest.mark.parametrize("least", [1, 3, 10])
 @pytest.mark.parametrize(("p", "cut"), [(Fraction(1, 3), 1), (Fraction(3, 5), 4), (Fraction(9, 10), 7)])  # fmt: skip
 def test_one_unit_changes_what_is_seen_of_a_key_by_no_more_than_the_cut_leaves(
     p: Fraction, cut: int, least: int
@@ -43,7 +43,7 @@ def test_one_unit_changes_what_is_seen_of_a_key_by_no_more_than_the_cut_leaves(
     """For all numbers of units: the divergence is P(X = k), which it reaches, and never more."""
     bound = probabilities(p, cut)[cut]
     found = []
-    for units in range(3 * cut + 3):
+    for units in range(3 * cut + 3 + least):
         one, more = outcomes(units, p, cut, least), outcomes(units + 1, p, cut, least)
         assert sum(one.values()) == sum(more.values()) == 1
         found += [hockey_stick(one, more, p), hockey_stick(more, one, p)]

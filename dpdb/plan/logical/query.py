@@ -19,6 +19,7 @@ from dpdb.plan.expressions.expressions import (
     size,
 )
 from dpdb.plan.expressions.single_values import single_value, stored_columns
+from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.relations.contradictions import Contradiction, contradiction
 from dpdb.plan.relations.privacy_ids import columns_of_unit
 from dpdb.plan.relations.relations import Source
@@ -198,6 +199,10 @@ class Query:
     options: Options = NO_OPTIONS
     least_units: int = 1
     """The fewest units that a key found in the data must have to be shown."""
+    minimum_units: int = 1
+    """The fewest units of any group that is shown, by the policy: if it is more than 1, all keys
+    are found in the data, so that no group of fewer units is ever shown.
+    """
     cube: tuple[Expr, ...] = ()
     """The keys of all levels of a CUBE that add up, of which the query is one.
 
@@ -209,6 +214,13 @@ class Query:
         query, known = changed(self, options=options), vars(self)
         vars(query).update((name, known[name]) for name in _WORKED_OUT if name in known)
         return query
+
+    @property
+    def found_places(self) -> tuple[int, ...]:
+        """The indices of the keys whose groups are found in the data."""
+        if self.minimum_units > 1:
+            return tuple(range(len(self.keys)))
+        return found_places(self.keys, self.where)
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction | None, ...]:

@@ -16,7 +16,7 @@ from dpdb.plan.physical.bounds import in_query
 from dpdb.plan.physical.lowering import PlanningContext
 from dpdb.plan.physical.mechanism_choice import key_selection
 from dpdb.plan.physical.plan import Release
-from dpdb.plan.ranges.group_keys import found_places
+from dpdb.plan.ranges.group_keys import is_found
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
 from dpdb.plan.ranges.statistics import KeyUnits
 from dpdb.plan.relations.contradictions import contradiction
@@ -34,7 +34,7 @@ _USUAL_DELTA = Fraction(1, 10**6)
 
 def selects_keys(query: Query) -> bool:
     """Whether keys are to be found in the data, and some row might have one."""
-    if not found_places(query.keys, query.where):
+    if not query.found_places:
         return False
     return contradiction(query.table, query.where) is None
 
@@ -50,7 +50,7 @@ def told_by_keys(query: Query) -> tuple[int, ...]:
     These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
     those that are found there are none, as each of the latter has several groups.
     """
-    undeclared = len(found_places(query.keys, query.where))
+    undeclared = len(query.found_places)
     if not selects_keys(query) or undeclared < len(query.keys):
         return ()
     told = (index for index, each in enumerate(query.aggregates) if _counts_units(each, query))
@@ -88,7 +88,7 @@ def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> R
 
     Raises Unsupported for keys that cannot be found privately, and without δ.
     """
-    for place in found_places(query.keys, query.where):
+    for place in query.found_places:
         _check(query.keys[place], query, context, share)
     return Release("keys", KeyUnits(), threshold(query, context, share))
 
@@ -98,13 +98,14 @@ def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> Key
     table, replaced = query.table, context.policy.neighbors is Neighbors.REPLACE
     most = query.groups_per_unit or table.rows_per_unit
     groups = min(most, table.rows_per_unit) * (2 if replaced else 1)
-    return key_selection(groups, query.least_units, share)
+    least = max(query.least_units, query.minimum_units)
+    return key_selection(groups, least, share)
 
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:
     """Refuse numbers with decimals as keys, and all keys without δ."""
     name = written(key.column.called) if isinstance(key, ColumnRef) else "this expression"
-    if key.kind is Kind.NUMBER:
+    if key.kind is Kind.NUMBER and is_found(key, query.where):
         rounded = in_query(key.column) if isinstance(key, ColumnRef) else "x"
         raise Unsupported(
             f"cannot group by {name}: it has decimals, and the policy lists no values",

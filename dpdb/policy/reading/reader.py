@@ -34,7 +34,9 @@ from dpdb.policy.schemas.table_files import undeclared_tables
 from dpdb.policy.storage import is_pattern, within_file
 from dpdb.records import dataclass
 
-PRIVACY_KEYS = ("neighbors", "noise", "sample_key", "timing", "unit_name")
+MOST_MINIMUM = 10_000
+"""The greatest number of units that a policy asks of every group."""
+PRIVACY_KEYS = ("minimum_units", "neighbors", "noise", "sample_key", "timing", "unit_name")
 """The keys of the section on privacy."""
 
 
@@ -111,6 +113,12 @@ def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
     for key in ("sample_key", "unit_name"):
         if not isinstance(privacy.get(key, ""), str):
             raise text.error(f"{key} is a string", ("privacy", key))
+    least = privacy.get("minimum_units", 1)
+    if type(least) is not int or not 1 <= least <= MOST_MINIMUM:
+        raise text.error(
+            f"minimum_units is a whole number from 1 to {MOST_MINIMUM:,}",
+            ("privacy", "minimum_units"),
+        )
     tables = text.section(document, "tables", ())
     if not tables:
         raise PolicyError(f"{text.path.name}: no [tables.NAME] section")
@@ -128,6 +136,7 @@ def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
         lasting=budget.lasting(),
         timing=Timing(text.one_of(privacy, ("privacy", "timing"), list(Timing), "plain")),
         unit=privacy.get("unit_name") or "unit",
+        minimum_units=least,
     )
 
 

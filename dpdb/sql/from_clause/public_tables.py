@@ -33,7 +33,6 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.expressions.single_values import SingleValue
 from dpdb.plan.logical.query import Output, PublicRows, Query
-from dpdb.plan.ranges.group_keys import is_found
 from dpdb.plan.relations.relations import (
     Equality,
     Facts,
@@ -74,7 +73,7 @@ def _combined(query: Query, relation: Relation, policy: Policy, facts: Facts) ->
     keys = {
         Slot("key", index, key.kind): key
         for index, key in enumerate(query.keys)
-        if not is_found(key, query.where)
+        if index not in query.found_places
     }
     relation = _matched(relation, tuple(keys.values()))
     equalities = list(_equalities(relation))

@@ -12,7 +12,6 @@ from dpdb.errors import TooLarge, UnknownName, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Literal, Slot, columns_of, slots
 from dpdb.plan.logical.derived import Derived, Released, UnionAll
 from dpdb.plan.logical.query import Function, Output, Query
-from dpdb.plan.ranges.group_keys import found_places
 from dpdb.policy.catalog import Kind
 from dpdb.sql.aggregates.aggregates import has_aggregate
 from dpdb.sql.scopes.scopes import MAX_OUTPUTS, RowExpressions
@@ -103,7 +102,7 @@ def _adds_up(query: Query, levels: Collection[Level]) -> bool:
         len(levels) > 1
         and bool(query.aggregates)
         and not (query.table.public or query.subqueries or query.table.groups_per_unit)
-        and not found_places(query.keys, query.where)
+        and not query.found_places
         and all(each.function in linear for each in query.aggregates)
         and not query.has_single_values
     )

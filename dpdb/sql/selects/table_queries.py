@@ -118,6 +118,8 @@ def table_query(
     scope = changed(scope, view=changed(scope.view, table=table))
     answers = AnswerExpressions(binder, rows, scope, keys)
     query, qualifying = _clauses(tree, written, answers, condition, binder)
+    if not source.public:
+        query = replace(query, minimum_units=binder.policy.minimum_units)
     read = place(tree.args["from_"], binder.text)
     if isinstance(query.table, Joined):
         check_ignored(query, read, only_units=counts_only_units(terms))

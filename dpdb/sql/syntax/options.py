@@ -14,7 +14,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import InternalError, InvalidOption, Place, SyntaxFault, UnknownName, did_you_mean
 from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
-from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.relations.privacy_ids import unit_columns
 from dpdb.plan.relations.relations import Joined, Source
 from dpdb.policy.budget import valid_delta, valid_epsilon
@@ -84,7 +83,7 @@ def with_key_terms(query: Query, terms: tuple[WrittenOption, ...]) -> Query:
     Declared groups are all shown. A query can ask for some of the groups that are found in the
     data.
     """
-    found = bool(terms) and bool(found_places(query.keys, query.where))
+    found = bool(terms) and bool(query.found_places)
     for term in terms:
         if term.name == "group_selection_strategy":
             _check_strategy(term, found=found)
