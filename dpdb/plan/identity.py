@@ -108,10 +108,10 @@ def _record(thing: object) -> str:
         inside = _told([thing.name, thing.rows_per_unit, thing.groups_per_unit])
     else:
         told = []
-        for name, default in _compared(kind) or ():
+        for name, written, default in _compared(kind) or ():
             value = getattr(thing, name)
             if value is not default and not (type(value) is type(default) and value == default):
-                told.append(f'"{_WRITTEN_AS.get(name, name)}":{_told(value)}')
+                told.append(f'"{written}":{_told(value)}')
         inside = f"{{{','.join(told)}}}"
     text = f'{{"{kind.__name__}":{inside}}}'
     if len(text) <= _LONGEST_KEPT:
@@ -120,8 +120,8 @@ def _record(thing: object) -> str:
 
 
 @cache
-def _compared(kind: Any) -> tuple[tuple[str, object], ...] | None:  # noqa: ANN401 (a class)
-    """The fields of a record that are compared, with their defaults; None for other types.
+def _compared(kind: Any) -> tuple[tuple[str, str, object], ...] | None:  # noqa: ANN401 (a class)
+    """The fields of a record that are compared, with names in ledgers and defaults; or None.
 
     Raises TypeError for a record that can change.
     """
@@ -129,4 +129,5 @@ def _compared(kind: Any) -> tuple[tuple[str, object], ...] | None:  # noqa: ANN4
         return None
     if not is_frozen(kind):
         raise TypeError(f"{kind.__name__} has no identity")
-    return tuple((each.name, each.default) for each in fields(kind) if each.compare)
+    compared = [(each.name, each.default) for each in fields(kind) if each.compare]
+    return tuple((name, _WRITTEN_AS.get(name, name), default) for name, default in compared)

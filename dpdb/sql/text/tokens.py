@@ -271,7 +271,7 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
         raise Unsupported("a subquery begins with SELECT", hint=hint, place=place(source, text))
     names = {name.meta.get("start") for name in tree.find_all(exp.Identifier)}
     rest = dropwhile(lambda token: token.start != first, tokens)
-    behind = [_named(token, names) for token in rest]
+    behind = [_named(token) if token.start in names else token for token in rest]
     written = labels(behind)
     if not all(written) or len(written) != len(tree.expressions):
         raise SyntaxFault(
@@ -280,9 +280,9 @@ def labels_of(tree: exp.Select, tokens: list[Token], text: str) -> list[str]:
     return written
 
 
-def _named(token: Token, names: set[int | None]) -> Token:
-    """The token; a keyword that is a name, such as the column `date`, is one of a name."""
-    if token.start not in names or token.token_type is TokenType.IDENTIFIER:
+def _named(token: Token) -> Token:
+    """The token of a name, also if the name is a keyword, such as the column `date`."""
+    if token.token_type is TokenType.IDENTIFIER:
         return token
     return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
 
