@@ -236,7 +236,8 @@ class Session(QueryAnswers):
         """
         if (practice := self._practice_of("")) is not None:
             return practice.plan(statements)
-        from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches, asked_in  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.batches import PLAN_COLUMNS, Batches  # noqa: PLC0415 (numpy)
+        from dpdb.session.purchases.query_plans import asked_in  # noqa: PLC0415
 
         def planned(_: str) -> Answer:
             self._batches = self._batches or Batches(self._known(), self._ledger, self._memory)

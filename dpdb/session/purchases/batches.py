@@ -16,14 +16,13 @@ from dpdb.answers.estimates import Noisy
 from dpdb.answers.formats.footer import DIGITS
 from dpdb.answers.record import Cell
 from dpdb.answers.release_reports import promised_error
-from dpdb.errors import BudgetExceeded, DpdbError, UnknownName, paid_for
+from dpdb.errors import BudgetExceeded, DpdbError, paid_for
 from dpdb.ledger.protocol import FREE, Price
 from dpdb.plan.batch import JointQuery, can_be_joined, joined, noise_ratio, unlabelled
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
-from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.records import dataclass
 from dpdb.session.purchases import released_answers
@@ -31,16 +30,12 @@ from dpdb.session.purchases.executor import NoisyResult
 from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.purchases import OpenExecutor, Purchase
-from dpdb.session.purchases.query_plans import plans_of, usual_share
+from dpdb.session.purchases.query_plans import Asked, plans_of
 from dpdb.session.purchases.shared_levels import Shared
-from dpdb.sql.selects.statements import Assign, Select
 
 if TYPE_CHECKING:
-    from dpdb.ledger.protocol import Balance, Ledger
+    from dpdb.ledger.protocol import Ledger
     from dpdb.plan.physical.lowering import RowCount
-    from dpdb.session.free_statements import Settings
-    from dpdb.sql.selects.statements import Statement
-    from dpdb.sql.text.parameters import Member
 
 
 _AS_GOOD = 1 + 1e-9
@@ -48,59 +43,6 @@ _AS_GOOD = 1 + 1e-9
 _FINE = 1_000
 """About the parts of ε that release groups have as many of as they need."""
 PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "±")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A query of a batch, with what it may spend."""
-
-    text: str
-    query: Query
-    share: BudgetShare
-    is_fresh: bool = False
-    """Whether it gets fresh noise, and is paid for, even if it was answered before."""
-
-    @property
-    def name(self) -> Query:
-        """Equal for queries with the same answer."""
-        return unlabelled(self.query)
-
-
-def asked_in(
-    members: Sequence[Member],
-    read: Callable[..., Statement],
-    settings: Settings,
-    balance: Balance,
-    *,
-    teach: bool,
-) -> list[Asked]:
-    """The queries among statements that are to be answered one after the other.
-
-    What SET sets among them holds for those after it. Raises DpdbError, which names the statement.
-    """
-    asked, made = [], set[str]()
-    for text, parameters, options in members:
-        try:
-            statement = read(text, parameters, **options)
-            if isinstance(statement, Select) and statement.name:
-                made.add(statement.name.casefold())
-            match statement:
-                case Assign() as assign:
-                    settings = settings.changed(assign, teach=teach)
-                case Select(query=query, explain=False) if not (
-                    settings.unprotected or query.public
-                ):
-                    query = replace(query, options=settings.filled(query.options))
-                    share, is_fresh = usual_share(query, balance), settings.repeats_are_paid
-                    asked.append(Asked(text, query, share, is_fresh))
-        except DpdbError as error:
-            if isinstance(error, UnknownName) and error.table in made:
-                message = f"{error.message} yet: a plan comes before its statements"
-                hint = "CREATE TEMP TABLE goes above SET plan = on, or into a file before"
-                error = UnknownName(message, hint=hint, place=error.place)
-            error.statement = text
-            raise error from None
-    return asked
 
 
 @dataclass(repr=False)

@@ -1,16 +1,17 @@
-"""The plan of each query of a session, within the bound on the work of selecting values."""
+"""The plans of the queries of a session, and of a batch, within the bound on selecting values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.errors import InvalidOption, TooLarge
+from dpdb.errors import DpdbError, InvalidOption, TooLarge, UnknownName
 from dpdb.ledger.book.plan_text import former_key
 from dpdb.ledger.protocol import Balance
+from dpdb.plan.batch import unlabelled
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Options, Query
 from dpdb.plan.physical.lowering import RowCount
@@ -23,9 +24,14 @@ from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.levels import enough, levels
 from dpdb.privacy.mechanisms.mechanism import GridSelection, candidate_count
+from dpdb.records import dataclass
+from dpdb.sql.selects.statements import Assign, Select
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
+    from dpdb.session.free_statements import Settings
+    from dpdb.sql.selects.statements import Statement
+    from dpdb.sql.text.parameters import Member
 
 
 _ROUNDED = 1 + Fraction(1, 2**20)
@@ -220,3 +226,56 @@ def candidates_of(release: Release) -> int:
         case Ranks(grid=grid):
             return candidate_count(mechanism, grid.upper - grid.lower + 1)
     return candidate_count(mechanism, 0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query of a batch, with what it may spend."""
+
+    text: str
+    query: Query
+    share: BudgetShare
+    is_fresh: bool = False
+    """Whether it gets fresh noise, and is paid for, even if it was answered before."""
+
+    @property
+    def name(self) -> Query:
+        """Equal for queries with the same answer."""
+        return unlabelled(self.query)
+
+
+def asked_in(
+    members: Sequence[Member],
+    read: Callable[..., Statement],
+    settings: Settings,
+    balance: Balance,
+    *,
+    teach: bool,
+) -> list[Asked]:
+    """The queries among statements that are to be answered one after the other.
+
+    What SET sets among them holds for those after it. Raises DpdbError, which names the statement.
+    """
+    asked, made = [], set[str]()
+    for text, parameters, options in members:
+        try:
+            statement = read(text, parameters, **options)
+            if isinstance(statement, Select) and statement.name:
+                made.add(statement.name.casefold())
+            match statement:
+                case Assign() as assign:
+                    settings = settings.changed(assign, teach=teach)
+                case Select(query=query, explain=False) if not (
+                    settings.unprotected or query.public
+                ):
+                    query = replace(query, options=settings.filled(query.options))
+                    share, is_fresh = usual_share(query, balance), settings.repeats_are_paid
+                    asked.append(Asked(text, query, share, is_fresh))
+        except DpdbError as error:
+            if isinstance(error, UnknownName) and error.table in made:
+                message = f"{error.message} yet: a plan comes before its statements"
+                hint = "CREATE TEMP TABLE goes above SET plan = on, or into a file before"
+                error = UnknownName(message, hint=hint, place=error.place)
+            error.statement = text
+            raise error from None
+    return asked
