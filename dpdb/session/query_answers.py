@@ -229,7 +229,7 @@ class QueryAnswers:
             price = FREE if bill is None else bill.price(self._ledger)
             plan, notes, repeat = chosen.explained, (), chosen.is_free
             drawn, at_once = plan, repeat or plan.settled
-        notes += () if at_once else self._gate.notes(drawn.unit_seconds)
+        notes += () if at_once else self._gate.notes(drawn.work.seconds)
         notes = (first, *notes) if first else notes
         answer = explained(text, plan, query.options, price, self.balance, notes=notes)
         return replace(answer, repeat=repeat, private=self._private)

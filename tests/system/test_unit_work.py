@@ -94,7 +94,7 @@ def test_explain_says_how_much_one_unit_can_add(neighbours: list[Session]) -> No
     assert told["rows"] == 39 * 39
     assert told["dearest"] == "the window OVER rows of a unit"
     assert answer.plan is not None
-    assert told["seconds"] == answer.plan.unit_seconds
+    assert told["seconds"] == answer.plan.work.seconds
 
 
 def test_explain_says_nothing_of_little_work(neighbours: list[Session]) -> None:

@@ -194,11 +194,6 @@ class Plan:
     """The cubes among the subplans of a SELECT over answers."""
 
     @property
-    def unit_seconds(self) -> float:
-        """The most time that the rows of one unit can add, those of subqueries included."""
-        return self.work.seconds
-
-    @property
     def recalled(self) -> int:
         """The number of releases that are remembered."""
         return sum(len(group.releases) for group in self.remembered)

@@ -103,7 +103,7 @@ class Executor:
         shared = shared or Shared(plan)
         with paid_for():
             _check_receipt(shared.loss, plan.region, receipt)
-            with self.reading(plan.unit_seconds):
+            with self.reading(plan.work.seconds):
                 return self._execute(shared)
 
     def _execute(self, shared: Shared) -> NoisyResult:
@@ -286,7 +286,7 @@ class GradualExecutor:
         """The exact result, and the noise of the steps: the same for all of them."""
         from dpdb.privacy.noise.refinement import GradualNoise  # noqa: PLC0415 (few are gradual)
 
-        with self.executor.reading(self.plans[0].unit_seconds):
+        with self.executor.reading(self.plans[0].work.seconds):
             (exact,) = self.executor.engine.exact(self.plans[0], {})
         noises = [plan.releases[0].noise for plan in self.plans]
         scales = [noise.scale for noise in noises if noise is not None and noise.is_gradual]
