@@ -192,5 +192,7 @@ SELECT c.region, r.name, COUNT(*) AS n FROM customers c LEFT JOIN regions r ON c
 SELECT segment, COUNT(*) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) GROUP BY segment;
 SELECT landscape, COUNT(*) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) JOIN regions AS r ON r.id = c.region GROUP BY landscape;
 SELECT segment, SUM(amount) FROM (customers AS c JOIN orders AS o ON o.customer_id = c.id) AS q GROUP BY segment;
+SELECT landscape, COUNT(*) FROM ((customers AS c JOIN orders AS o ON o.customer_id = c.id) JOIN regions AS r ON r.id = c.region) GROUP BY landscape;
+SELECT * FROM ((SELECT segment, COUNT(*) AS n FROM customers GROUP BY segment) AS a JOIN (SELECT segment, COUNT(region) AS m FROM customers GROUP BY segment) AS b ON a.segment = b.segment);
 SELECT AVG(n) FROM (SELECT customer_id, channel, COUNT(*) AS n, GROUPING(channel) AS g FROM orders GROUP BY customer_id, channel) AS t WHERE g = 0;
 SELECT COUNT(*) FROM customers WHERE id = ANY (SELECT customer_id FROM orders WHERE amount > 50);

@@ -121,7 +121,7 @@ def _ends(value: exp.Expr, where: Place | None) -> tuple[exp.Expr, exp.Expr]:
             return low, high
         case exp.And():
             return value.this, value.expression
-    raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
+    raise TypeMismatch("bounds are two numbers", hint="such as (0, 100)", place=where)
 
 
 def _number(end: exp.Expr, rows: ExpressionBinder, where: Place | None) -> Fraction:
@@ -129,7 +129,7 @@ def _number(end: exp.Expr, rows: ExpressionBinder, where: Place | None) -> Fract
     if isinstance(constant, Literal) and type(constant.value) in (int, Fraction):
         assert isinstance(constant.value, (int, Fraction))
         return Fraction(constant.value)
-    raise TypeMismatch("bounds are two numbers: (0, 100)", place=where)
+    raise TypeMismatch("bounds are two numbers", hint="such as (0, 100)", place=where)
 
 
 def _unclamped_count(greatest: Fraction, most: int, where: Place | None) -> Unsupported:

@@ -114,7 +114,7 @@ def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
     if source is None:
         raise Unsupported("a query reads FROM a table", place=place(tree, binder.text))
     further = tree.args.get("joins") or ()
-    if isinstance(source.this, exp.Subquery) and _is_join(source.this) and not source.this.alias:
+    while isinstance(source.this, exp.Subquery) and _is_join(source.this) and not source.this.alias:
         # (a JOIN b ON …) JOIN c is a JOIN b ON … JOIN c.
         first = source.this.this.copy()
         further = (*first.args["joins"], *further)
@@ -155,7 +155,7 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
                 hint="dpdb FILE.csv makes a table of a file, and SHOW TABLES lists them",
                 place=place(node, binder.text),
             )
-        case exp.Subquery(this=exp.Table() as table):
+        case exp.Subquery(this=table) if isinstance(table, exp.Table) or _is_join(node):
             only(node, binder.text, "this", "alias")
             if _is_join(node) and not node.alias:
                 raise Unsupported(
@@ -193,7 +193,7 @@ def _source(node: exp.Expr, tree: exp.Select, binder: SelectBinder) -> tuple[Vie
 
 def _is_join(node: exp.Subquery) -> bool:
     """Whether tables are joined in parentheses."""
-    return isinstance(node.this, exp.Table) and bool(node.this.args.get("joins"))
+    return isinstance(node.this, exp.Table | exp.Subquery) and bool(node.this.args.get("joins"))
 
 
 def _named(node: exp.Table, binder: SelectBinder) -> tuple[View, frozenset[str]]:
