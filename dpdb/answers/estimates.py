@@ -119,6 +119,8 @@ def _times(noisy: Array, weight: Fraction) -> Array:
 def point(estimate: Estimate, plan: Plan, draws: Draws) -> AnyVector:
     """The estimate of an aggregate in each cell, in the column's unit."""
     releases = [plan.releases[index] for index in estimate.releases]
+    if estimate.is_withheld:
+        return constant(None, estimate.aggregate.kind)
     if estimate.contradiction is not None:
         counts = estimate.aggregate.function in COUNTS
         return constant(0 if counts else None, estimate.aggregate.kind)

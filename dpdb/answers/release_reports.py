@@ -41,6 +41,8 @@ def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport
         label, group = labels.get(index, release.aggregate), next(groups)
         for part in release.parts:
             report = _report(release, part, label, group, planned.competing_rows)
+            if planned.waits(release):
+                report = replace(report, sensitivity=None, scale=None, margin=None)
             recalled = index in sources
             yield replace(report, recalled=True, source=sources[index]) if recalled else report
 
@@ -103,7 +105,7 @@ def promised_error(planned: Plan, output: Output) -> float | None:
 
     estimate = planned.estimates[expression.index]
     combination = estimate.combination
-    if combination is None or not estimate.releases:
+    if combination is None or not estimate.releases or planned.awaits_bounds(output):
         return None
     confidence = at_once(CONFIDENCE, planned.competing_rows)
     unit = estimate.moments.step if estimate.aggregate.function is Function.SUM else 1

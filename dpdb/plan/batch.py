@@ -15,6 +15,7 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import filtered
 from dpdb.plan.logical.query import Aggregate, Function, Query
+from dpdb.plan.physical.bounds import sought
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
@@ -37,10 +38,10 @@ def can_be_joined(query: Query) -> bool:
     """Whether a query can be drawn together with others.
 
     One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
-    come first, and one whose keys are found in the data.
+    come first, and one whose keys or bounds are found in the data.
     """
     apart = query.subqueries or query.options.has_accuracy_goal or selects_keys(query)
-    return not (query.settled or apart)
+    return not (query.settled or apart or sought(query))
 
 
 def _joint_key(query: Query, share: BudgetShare) -> str:

@@ -18,13 +18,15 @@ from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
 from dpdb.plan.logical.query import FoundKeys, Query
+from dpdb.plan.physical.bounds import Bounds, clamp, finding, sought, with_bounds
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
-from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, ReleasedGroup
+from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, ReleasedGroup, Sought
 from dpdb.plan.ranges.group_keys import key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.plan.releases import cube_plans, quantiles
 from dpdb.plan.releases.allocation import allocate, competing_rows
 from dpdb.plan.releases.key_selection import number_of_selections, selects_keys
@@ -33,6 +35,11 @@ from dpdb.plan.releases.sharing import Sharing, sharing
 from dpdb.plan.unit_work import work_of
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
+
+FOUND = Fraction(1, 4)
+"""The part of a query's share that finds bounds."""
+_WIDEST = (43, 36, 29, 22)
+"""Whole numbers are looked for up to 2 to such a power, the first for which ε is large enough."""
 
 
 def plan(
@@ -53,6 +60,8 @@ def plan(
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
+    if arguments := sought(query):
+        return _with_bounds_sought(query, arguments, policy, share, rows)
     selections = number_of_selections(query)
     options = with_usual_noise(query.options, share)
     context = PlanningContext(policy, rows, options, share, remembered, selections, weights)
@@ -69,6 +78,39 @@ def plan(
             hint="levels of AVG, COUNT and SUM add up where all values of the keys are declared",
         )
     return planned
+
+
+def _with_bounds_sought(
+    query: Query, arguments: tuple[Expr, ...], policy: Policy, share: BudgetShare, rows: RowCount
+) -> Plan:
+    """The plan of a query whose bounds are found first, with the widest bounds in their place.
+
+    The widest bounds are so narrow that the noise of the answer fits 64 bits, whichever are found.
+    """
+    own = share.part(1 - FOUND)
+    for bits in _WIDEST:
+        search = plan(finding(query, arguments, 1 << bits), policy, share.part(FOUND), rows)
+        grids = [r.statistic.grid for r in search.releases if isinstance(r.statistic, Ranks)]
+        widest = {
+            argument: (grid.lower * grid.step, grid.upper * grid.step)
+            for argument, grid in zip(arguments, grids, strict=True)
+        }
+        try:
+            answer = plan(with_bounds(query, widest, counted=True), policy, own, rows)
+        except TooLarge:
+            if bits == _WIDEST[-1]:
+                raise
+            continue
+        stand_ins = tuple(clamp(each, *widest[each]) for each in arguments)
+        return replace(answer, subplans=(search,), sought=Sought(query, own, arguments, stand_ins))
+    raise AssertionError("there is a last width")
+
+
+def with_found_bounds(planned: Plan, bounds: Bounds, policy: Policy, rows: RowCount) -> Plan:
+    """The plan of an answer once its bounds are found; its subplan is the search for them."""
+    assert planned.sought is not None
+    query = with_bounds(planned.sought.query, bounds, counted=True)
+    return plan(query, policy, planned.sought.share, rows)
 
 
 def outline(query: Query, policy: Policy) -> Plan:

@@ -37,7 +37,7 @@ from dpdb.sql.selects.statements import (
     Listed,
     Show,
 )
-from dpdb.sql.syntax.option_names import INTERVALS, SENSITIVITIES, SETTINGS, TEACHING
+from dpdb.sql.syntax.option_names import SENSITIVITIES, SETTINGS, TEACHING, WORDS
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Settings:
     sensitivity: str = "global"
     interval: str = "on"
     """Whether a part of a quantile's ε is for its interval."""
+    bounds: str = "declared"
+    """Whether bounds of SUM and AVG are those of the policy, or found for a part of ε."""
     repeats_are_paid: bool = False
     """Whether a repeated query is paid for again and gets fresh noise."""
     plans_batches: bool = False
@@ -74,6 +76,7 @@ class Settings:
             "mechanism": self.mechanism or "default",
             "sensitivity": self.sensitivity,
             "interval": self.interval,
+            "bounds": self.bounds,
             "repeats": "fresh" if self.repeats_are_paid else "free",
             "plan": "on" if self.plans_batches else "off",
             "trial": "on" if self.trial else "off",
@@ -91,6 +94,7 @@ class Settings:
             mechanism=options.mechanism or self.mechanism,
             sensitivity=options.sensitivity or self.sensitivity,
             interval=options.interval or self.interval,
+            bounds=options.bounds or self.bounds,
         )
 
     def changed(self, assignment: Assign, *, teach: bool) -> Settings:
@@ -122,8 +126,8 @@ class Settings:
                 return replace(self, mechanism=NoiseKind(value))
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)
-            case "interval", str() as value if value in INTERVALS:
-                return replace(self, interval=value)
+            case "interval" | "bounds" as name, str() as value if value in WORDS[name]:
+                return replace(self, **{name: value})  # type: ignore[arg-type]
             case "reveal", "on" | "off" as value:
                 return replace(self, reveal=value == "on")
         meaning = {**SETTINGS, **TEACHING}[assignment.name]

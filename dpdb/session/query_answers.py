@@ -19,7 +19,7 @@ from dpdb.privacy.noise.sources import source
 from dpdb.session.backends import open_engine, open_ledger, with_public_values
 from dpdb.session.free_statements import Settings, explained, utc_time
 from dpdb.session.gate import Gate
-from dpdb.session.purchases import released_answers
+from dpdb.session.purchases import found_bounds, released_answers
 from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.released_answers import Shelf
@@ -29,7 +29,7 @@ from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
-    from dpdb.ledger.protocol import Balance
+    from dpdb.ledger.protocol import Balance, Ledger
     from dpdb.plan.physical.lowering import RowCount
     from dpdb.session.purchases.batches import Batches, PlannedPart
     from dpdb.session.purchases.executor import Executor
@@ -142,7 +142,11 @@ class QueryAnswers:
         paid = self.settings.repeats_are_paid if paid is None else paid
         memory = Memory() if paid else self._memory
         choose = lambda each: memory.choose(each, self._known(), self.balance, rows)  # noqa: E731
-        return released_answers.chosen(query, choose, memory.draws)
+
+        def chosen(each: Query) -> Chosen:
+            return released_answers.chosen(each, choose, memory.draws)
+
+        return found_bounds.chosen(query, memory, chosen)
 
     def _select(self, text: str, query: Query) -> Answer:
         """An answer that is bought, in steps where it is to be as accurate as asked."""
@@ -158,8 +162,10 @@ class QueryAnswers:
         plans = chosen.plans
         if (free := self._free(text, chosen)) is not None:
             return free
-        known = self._memory.draws(plans[-1])
         ledger = self._ledger.recording(text)
+        if plans[-1].sought is not None:
+            return self._with_bounds_found(text, chosen, ledger)
+        known = self._memory.draws(plans[-1])
         shelf = Shelf(self._memory, chosen, alone=self.settings.repeats_are_paid)
         self._check_reads(plans[-1])
         steps = purchases(
@@ -172,7 +178,18 @@ class QueryAnswers:
         with paid_for():
             released_answers.keep(query, chosen, purchase, self._memory)
             is_free = purchase.price == FREE
-            return self._answer(text, plans[purchase.step], purchase, is_free)
+            return self._answer(text, plans[purchase.step], purchase, is_free, chosen.notes)
+
+    def _with_bounds_found(self, text: str, chosen: Chosen, ledger: Ledger) -> Answer:
+        """An answer for which bounds are found first."""
+        (plan,), known = chosen.plans, self._known()
+        self._check_reads(plan)
+        bought = found_bounds.purchase(plan, known, self._rows, ledger, lambda: self._executor(()))
+        with paid_for():
+            answer, _ = found_bounds.shown(plan, bought.result.noisy, known, self._rows)
+            withheld = any(each.is_withheld for each in answer.estimates)
+            found_bounds.keep(chosen, bought, withheld, self._memory)
+            return self._answer(text, plan, bought, notes=chosen.notes)
 
     def _free(self, text: str, chosen: Chosen) -> Answer | None:
         """The answer if it was paid for, or follows from what is public or released; else None."""
@@ -182,10 +199,11 @@ class QueryAnswers:
         if plans[-1].settled:
             return self._answer(text, plans[-1], settled())
         if chosen.repeats is not None:
-            return self._answer(text, plans[chosen.repeats.step], chosen.repeats, repeat=True)
+            plan = plans[chosen.repeats.step]
+            return self._answer(text, plan, chosen.repeats, True, chosen.notes)
         if chosen.is_free:
             known = self._memory.draws(plans[-1])
-            return self._answer(text, plans[-1], settled(known), repeat=True)
+            return self._answer(text, plans[-1], settled(known), True, chosen.notes)
         return None
 
     def _check_reads(self, plan: Plan) -> None:
@@ -200,9 +218,21 @@ class QueryAnswers:
         batches = None if self.settings.repeats_are_paid else self._batches
         return None if batches is None else batches.part(query)
 
-    def _answer(self, text: str, planned: Plan, purchase: Purchase, repeat: bool = False) -> Answer:
+    def _answer(
+        self,
+        text: str,
+        planned: Plan,
+        purchase: Purchase,
+        repeat: bool = False,
+        notes: tuple[str, ...] = (),
+    ) -> Answer:
         from dpdb.session.purchases.purchases import bought  # noqa: PLC0415 (numpy)
 
+        if planned.sought is not None:
+            noisy = purchase.result.noisy
+            planned, found = found_bounds.shown(planned, noisy, self._known(), self._rows)
+            notes += found
+        purchase = replace(purchase, notes=(*notes, *purchase.notes))
         pinned, told = self._ledger.pinned, self._told
         day = None if pinned is None else utc_time(pinned.since).partition(" ")[0]
         return bought(
@@ -227,7 +257,7 @@ class QueryAnswers:
             chosen = self._plans(query, rows)
             bill = Shelf(self._memory, chosen, self.settings.repeats_are_paid).bill(query.options)
             price = FREE if bill is None else bill.price(self._ledger)
-            plan, notes, repeat = chosen.explained, (), chosen.is_free
+            plan, notes, repeat = chosen.explained, chosen.notes, chosen.is_free
             drawn, at_once = plan, repeat or plan.settled
         notes += () if at_once else self._gate.notes(drawn.work.seconds)
         notes = (first, *notes) if first else notes

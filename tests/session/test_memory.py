@@ -208,6 +208,8 @@ def test_a_query_is_planned_again_only_for_what_may_serve_it(
     """However much is remembered of the same rows. A quantile may have been told without ±."""
     session.execute("SELECT AVG(x) FROM t")
     made = []
-    monkeypatch.setattr(query_plans, "plan", lambda *given: made.append(given) or plan(*given))
+    monkeypatch.setattr(
+        query_plans, "plan", lambda *given, **more: made.append(given) or plan(*given, **more)
+    )
     session.execute(f"EXPLAIN SELECT {text} FROM t")
     assert len(made) == plans

@@ -20,7 +20,7 @@ def widths(text: str) -> list[float]:
 
 def check_widths(printed: str, noiseless: str) -> None:
     """Assert that the ± of a page are those of the same answers without noise."""
-    room = ROOM_OF_QUANTILES if re.search(r"QUANTILE|MEDIAN|q\[", printed) else ROOM
+    room = ROOM_OF_QUANTILES if re.search(r"QUANTILE|MEDIAN|q\[|found with", printed) else ROOM
     for stated, width in zip(widths(printed), widths(noiseless), strict=True):
         assert width / room <= stated <= width * room
 
@@ -34,6 +34,7 @@ def masked(text: str) -> str:
     over = r"\d+ of \d+ (?:rows|numbers): ± is more than half of the answer(?:\nlarger groups .*)?"
     text = re.sub(over, "RELATIVE", text)
     text = re.sub(r"\[-?[\d.]+, -?[\d.]+\]|(?<=[a-z]=)-?[\d.]+:-?[\d.]+", "BOUNDS", text)
+    text = re.sub(r"clamped to -?[\d.]+ … [\d.]+, found", "clamped to BOUNDS, found", text)
     text = re.sub(r"(?m)^(\w+)(?:,-?[\d.]+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
     text = re.sub(r"-{2,}", "--", text)

@@ -113,7 +113,7 @@ def test_what_has_no_such_bounds_is_refused(
     assert session.balance.epsilon_left == 10
 
 
-def test_a_sum_without_bounds_names_it(tmp_path: Path) -> None:
+def test_a_variance_without_bounds_names_it(tmp_path: Path) -> None:
     with pytest.raises(DpdbError) as caught:
-        Session(table(tmp_path)).execute("SELECT SUM(n) FROM t")
+        Session(table(tmp_path)).execute("SELECT STDDEV(n) FROM t")
     assert "APPROX_BOUNDS(n) suggests some" in str(caught.value.hint)

@@ -131,10 +131,10 @@ def accuracies(plan: Plan) -> Iterator[str]:
             estimate = plan.estimates[slot.index]
             combination = estimate.combination
             number = 0 if combination is None or estimate.segments else len(combination.weights)
-            if number > 1:
-                reach = Fraction(promised_error(plan, output) or 0)
+            reach = promised_error(plan, output) if number > 1 else None
+            if reach is not None:
                 yield (
-                    f"{printable(output.label)}: ± {figure(reach)} ({CONFIDENCE:.0%}), "
+                    f"{printable(output.label)}: ± {figure(Fraction(reach))} ({CONFIDENCE:.0%}), "
                     f"from {number} noisy values"
                 )
 

@@ -25,6 +25,7 @@ from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.planner import FOUND
 from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
@@ -142,8 +143,12 @@ def _facts(
     """The branches of one release: each a name and a text."""
     release, report = drawn.release, reports[0]
     mechanism = release.mechanism
-    yield from _about(drawn, given)
-    yield "Δ", _change(reports, drawn.whose, mechanism.changes)
+    waits = drawn.plan.waits(release)
+    if waits:
+        yield "bounds", f"found with {FOUND} of ε"
+    else:
+        yield from _about(drawn, given)
+        yield "Δ", _change(reports, drawn.whose, mechanism.changes)
     part = "" if report.epsilon == total else f", a part of the query's {decimal(total)}"
     if report.recalled:
         part = f", released before: {report.source}" if report.source else ", released before"
@@ -155,15 +160,30 @@ def _facts(
     yield "ε", f"{decimal(report.epsilon)}{part}"
     if report.delta:
         yield "δ", decimal(report.delta)
+    if waits:
+        yield "scale", f"{_scale_in_bounds(release)}known once the bounds are"
+        return
     scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
     if scales:
         yield "scale", f"{mechanism.formula} = {', '.join(scales)}"
     yield from noise_facts(release, report.competing_rows)
 
 
+def _scale_in_bounds(release: Release) -> str:
+    """The scale of a vector as a multiple of the width of bounds U and L; empty if it is none."""
+    vector, noise = release.statistic, release.noise
+    if not isinstance(vector, Joint) or vector.grid is None or noise is None:
+        return ""
+    times = noise.scale * noise.epsilon / (vector.grid.upper - vector.grid.lower)
+    shown = "" if times == 1 else f"{figure(times)}·"
+    return f"{shown}(U - L)/{decimal(noise.epsilon)}, "
+
+
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """The branches on a release's argument: its bounds, the parts of a vector, or the segments."""
     match drawn.release.statistic:
+        case Ranks(argument=argument, grid=grid) if drawn.release.aggregate == "bounds":
+            yield "within", _span((grid.lower * grid.step, grid.upper * grid.step), argument.kind)
         case Histogram() as histogram:
             yield from _segments(drawn, histogram)
         case (Total() | Ranks() as statistic) | Tally(weight=Total() as statistic):

@@ -34,7 +34,12 @@ from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import sequential
-from dpdb.privacy.mechanisms.mechanism import GridSelection, LimitSelection, ValueSelection
+from dpdb.privacy.mechanisms.mechanism import (
+    GridSelection,
+    LimitSelection,
+    SecretNoise,
+    ValueSelection,
+)
 
 _FEW = 4
 """Digits of an ε that is spent."""
@@ -80,6 +85,8 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
         return "exact"
     if plan.derived is not None:
         return "± follows from those of the noisy answers it is computed from"
+    if plan.awaits_bounds(output):
+        return "± follows from the bounds, which are found first"
     used = plan.released_for(output)
     mechanisms = [plan.releases[index].mechanism for index in used]
     for mechanism in mechanisms:
@@ -94,7 +101,7 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
     if margin := _known_margin(plan, output, estimate):
         return f"± {margin}"
     if estimate.aggregate.function not in (Function.AVG, *_VARIANCES):
-        chosen = any(isinstance(each, ValueSelection) for each in mechanisms)
+        chosen = any(isinstance(each, (ValueSelection, SecretNoise)) for each in mechanisms)
         return _DEPENDS if chosen else _UNKNOWN
     sizes = _margins_by_rows(plan, estimate)
     if not sizes:
@@ -123,7 +130,7 @@ def brief_accuracy(plan: Plan, output: Output) -> str | None:
 def _estimate(plan: Plan, output: Output) -> Estimate | None:
     """The estimate of a column that is a noisy aggregate, rather than an expression of some."""
     slot = output.expression
-    if plan.derived is not None or not plan.has_noise(output):
+    if plan.derived is not None or not plan.has_noise(output) or plan.awaits_bounds(output):
         return None
     if not (isinstance(slot, Slot) and slot.role == "aggregate"):
         return None

@@ -126,6 +126,8 @@ def interval_of(
     A value chosen by the exponential mechanism has no interval unless a bracket was drawn: its
     distance depends on the gaps between the data, which are secret.
     """
+    if estimate.is_withheld:
+        return None
     if estimate.contradiction is not None:
         counts = estimate.aggregate.function in COUNTS
         return (np.zeros(1), np.zeros(1)) if counts else None

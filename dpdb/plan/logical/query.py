@@ -156,6 +156,8 @@ class Options:
     goal: str | None = None
     """Which errors are made small of levels that are drawn together."""
     nonnegative: str | None = None
+    bounds: str | None = None
+    """'find' if bounds are to be found, 'alone' in the query that finds them."""
 
     @property
     def kind(self) -> NoiseKind:

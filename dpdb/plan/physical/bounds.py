@@ -1,22 +1,117 @@
-"""Bounds of an aggregate's argument: the error for missing ones."""
+"""Bounds of an aggregate's argument: those that a query finds, and the error for missing ones."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
-from dpdb.errors import MissingBounds
+from dpdb.errors import InvalidOption, MissingBounds, TooLarge
 from dpdb.plan.expressions.expressions import (
+    Call,
     Cast,
     ColumnRef,
     Expr,
+    Literal,
+    Slot,
     children,
 )
-from dpdb.plan.expressions.single_values import SingleValue
-from dpdb.plan.logical.query import Aggregate
+from dpdb.plan.expressions.single_values import SingleValue, single_value
+from dpdb.plan.logical.query import Aggregate, Function, Options, Output, Query
 from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
+
+MOST_SOUGHT = 4
+"""The most arguments whose bounds one query finds."""
+Bounds = Mapping[Expr, tuple[Fraction, Fraction]]
+
+
+def sought(query: Query) -> tuple[Expr, ...]:
+    """The arguments whose bounds a query finds, each once: those of SUM and AVG.
+
+    They are columns, and expressions that have no bounds otherwise.
+    """
+    if query.options.bounds != "find" or query.subqueries:
+        return ()
+    summed = dict.fromkeys(
+        each.argument
+        for each, contradiction in zip(query.aggregates, query.contradictions, strict=True)
+        if each.function in (Function.SUM, Function.AVG) and contradiction is None
+    )
+    found = tuple(each for each in summed if each is not None and _can_be_found(each))
+    if len(found) > MOST_SOUGHT:
+        raise TooLarge(
+            f"bounds of {len(found)} arguments are to be found, {MOST_SOUGHT} are allowed at once",
+            hint="ask for fewer averages and sums at once",
+        )
+    if found and query.options.has_accuracy_goal:
+        raise InvalidOption("an error, or a noise_index, cannot be kept with bounds = 'find'")
+    if found and query.options.kind.is_euclidean:
+        raise InvalidOption("bounds = 'find' goes with noise that is not Gaussian")
+    return found
+
+
+def _can_be_found(argument: Expr) -> bool:
+    if argument.kind not in (Kind.INTEGER, Kind.NUMBER) or single_value(argument) is not None:
+        return False
+    column = argument.operand if isinstance(argument, Cast) else argument
+    return isinstance(column, ColumnRef) or not interval(argument, {}).bounded
+
+
+def finding(query: Query, arguments: Sequence[Expr], limit: int) -> Query:
+    """The query that finds the bounds of arguments; whole numbers are at most `limit` from 0.
+
+    They are found over all rows that the query reads, or those of a FILTER that all of an
+    argument's sums and averages have.
+    """
+    aggregates = []
+    for each in arguments:
+        filters = {own.where for own in query.aggregates if own.argument == each}
+        argument = each
+        if each.kind is Kind.INTEGER and not interval(each, {}).bounded:
+            argument = clamp(each, Fraction(-limit), Fraction(limit))
+        where = filters.pop() if len(filters) == 1 else None
+        aggregates.append(Aggregate(Function.APPROX_BOUNDS, argument, where))
+    outputs = tuple(
+        Output("bounds", Slot("aggregate", index, Kind.TEXT)) for index in range(len(aggregates))
+    )
+    options = replace(query.options, bounds="alone")
+    return Query(query.table, outputs, tuple(aggregates), query.where, options=options)
+
+
+def clamp(argument: Expr, low: Fraction, high: Fraction) -> Call:
+    """The argument, clamped to bounds."""
+    whole = argument.kind is Kind.INTEGER
+    ends = (Literal(int(each) if whole else each, argument.kind) for each in (low, high))
+    return Call("clamp", (argument, *ends), argument.kind)
+
+
+def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query:
+    """The query with these arguments of COUNT, SUM and AVG clamped.
+
+    With `counted` it has the number of each of them besides, which comes with their sums; and
+    noise whose loss does not depend on the bounds, as that of Gaussian noise of a few steps does.
+    """
+    options = query.options
+    aggregates = [
+        replace(each, argument=clamp(each.argument, *bounds[each.argument]))
+        if each.function in (Function.COUNT, Function.SUM, Function.AVG)
+        and each.argument is not None
+        and each.argument in bounds
+        else each
+        for each in query.aggregates
+    ]
+    if counted:
+        clamped = {clamp(each, *ends) for each, ends in bounds.items()}
+        aggregates += dict.fromkeys(
+            Aggregate(Function.COUNT, each.argument, each.where)
+            for each in aggregates
+            if each.argument in clamped and each.function is not Function.COUNT
+        )
+        options = replace(options, mechanism=options.kind)
+    return replace(query, aggregates=tuple(aggregates), options=options)
 
 
 def in_query(column: Column) -> str:
@@ -24,7 +119,7 @@ def in_query(column: Column) -> str:
     return "x" if "." in column.name else written(column.called)
 
 
-def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
+def missing_bounds(aggregate: Aggregate, known: Environment, options: Options) -> MissingBounds:
     """The error, which names the first column without bounds."""
     assert aggregate.argument is not None
     named = next(_unbounded(aggregate.argument, known), None)
@@ -37,10 +132,14 @@ def missing_bounds(aggregate: Aggregate, known: Environment) -> MissingBounds:
         option = "" if dated else f" or --bounds {shlex.quote(f'{option}=LOW:HIGH')},"
         made = named.column.label and named.column.label != named.column.name
         declared = "" if made else f"declare bounds for {what} in the policy,{option} or "
-        suggestion = "" if dated else f"; for some epsilon APPROX_BOUNDS({name}) suggests some"
+        suggestion, found = f"; for some epsilon APPROX_BOUNDS({name}) suggests some", ""
+        if dated:
+            suggestion = ""
+        elif options.bounds != "find" and aggregate.function in (Function.SUM, Function.AVG):
+            suggestion, found = "", "SET bounds = 'find' spends a quarter of epsilon on some; or "
         low, high = ("'2000-01-01'", "'2029-12-31'") if dated else ("low", "high")
         hint = (
-            f"{declared}write CLAMP({name}, {low}, {high}), "
+            f"{found}{declared}write CLAMP({name}, {low}, {high}), "
             f"or WHERE {name} BETWEEN {low} AND {high}{suggestion}"
         )
     message = f"{what} has no bounds, so one row could change the answer without limit"

@@ -269,11 +269,13 @@ class AggregateLowering:
     def _approx_bounds(self) -> Lowered:
         if self.query.keys:
             raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
-        aggregate, share = self.aggregate, self.share
+        aggregate, choice, share = self.aggregate, self.choice, self.share
         statistic = Ranks(self._argument, aggregate.where, self._extremes_grid(), Fraction(1, 2))
         counted = replace(aggregate, function=Function.COUNT)
         counting = replace(self, aggregate=counted, share=share.part(_COUNTED)).lower()
-        ends = self.choice.for_ends(share.part(1 - _COUNTED) if counting.releases else share)
+        if self.context.options.bounds == "alone":  # the answer tells how many there are
+            return Lowered([Release("bounds", statistic, choice.for_ends(share))], Interval(), None)
+        ends = choice.for_ends(share.part(1 - _COUNTED) if counting.releases else share)
         releases = [Release("bounds", statistic, ends), *counting.releases]
         return Lowered(releases, Interval(), counting.public_rows)
 
@@ -293,7 +295,7 @@ class AggregateLowering:
         step, ends = reach_of(self._argument)
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
-            raise missing_bounds(self.aggregate, self.known)
+            raise missing_bounds(self.aggregate, self.known, self.context.options)
         return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
 
     @cached_property
@@ -318,7 +320,7 @@ class AggregateLowering:
         """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
         bounds = self._bounds
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
-            raise missing_bounds(self.aggregate, self.known)
+            raise missing_bounds(self.aggregate, self.known, self.context.options)
         if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
             raise TooLarge(
                 "the values can be too large to be aggregated",

@@ -219,6 +219,8 @@ class Estimate:
     rows: int | None = None
     contradiction: Contradiction | None = None
     """Why no row can count for the aggregate, which is then public and has no releases."""
+    is_withheld: bool = False
+    """Whether the answer is NULL, as bounds were found of too few rows."""
     column: int = 0
     """Index of this quantile among the quantiles that its release selects together."""
     segments: tuple[int, ...] | None = None

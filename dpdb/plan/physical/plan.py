@@ -12,16 +12,25 @@ from dpdb.plan.expressions.expressions import Expr, Slot, conjunction, slots
 from dpdb.plan.expressions.single_values import stored_columns
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.derived import Derived, noisy_columns
-from dpdb.plan.logical.query import FoundKeys, Ordering, Output, are_sought
+from dpdb.plan.logical.query import FoundKeys, Ordering, Output, Query, are_sought
 from dpdb.plan.physical.cubes import Cube, LevelNoise, WeightedNoises
 from dpdb.plan.physical.moments import Estimate, GroupMoments
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval
-from dpdb.plan.ranges.statistics import Histogram, Joint, KeyUnits, Part, Statistic, filters_of
+from dpdb.plan.ranges.statistics import (
+    Histogram,
+    Joint,
+    KeyUnits,
+    Part,
+    Statistic,
+    Total,
+    filters_of,
+)
 from dpdb.plan.relations.regions import Region, region
 from dpdb.plan.relations.relations import Joined, Source
 from dpdb.plan.unit_work import NO_WORK, UnitWork
 from dpdb.policy.catalog import Value
+from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
 from dpdb.privacy.mechanisms.mechanism import Additive, IntervalSelection, Mechanism, public_noise
@@ -125,6 +134,22 @@ class ReleasedGroup:
         return added(release.mechanism.loss for release in self.releases)
 
 
+@dataclass(frozen=True)
+class Sought:
+    """The query of a plan whose subplan finds bounds first; its own releases stand for others.
+
+    They have the widest bounds that can be found, and the loss of those that are drawn.
+    """
+
+    query: Query
+    share: BudgetShare
+    """The budget share of the answer, beside that of the bounds."""
+    arguments: tuple[Expr, ...]
+    """The arguments whose bounds are found, in the order of the subplan's releases."""
+    widest: tuple[Expr, ...]
+    """Each argument as the plan's own releases read it."""
+
+
 ReleaseFamily = tuple[tuple[int, ...], ...]
 """Releases over filters that exclude each other: for each filter the indices of its releases."""
 
@@ -188,6 +213,8 @@ class Plan:
     """Free groups drawn for earlier statements; their releases come first in `releases`."""
     found: FoundKeys | None = None
     """The keys whose values are found in the data, if there are any."""
+    sought: Sought | None = None
+    """The bounds that are to be found before anything else is drawn."""
     work: UnitWork = NO_WORK
     """The work that one unit can add to the plan and its subqueries."""
     cubes: tuple[DrawnCube, ...] = ()
@@ -292,7 +319,8 @@ class Plan:
     @cached_property
     def region(self) -> Region:
         """A region that holds every row that the releases read."""
-        if self.subplans or isinstance(self.table, Joined) or self.table.unit is not None:
+        subqueries = self.subplans and self.sought is None
+        if subqueries or isinstance(self.table, Joined) or self.table.unit is not None:
             # A unit can have rows in several regions, up to its cap in each, so filters that
             # exclude each other may still see the same unit.
             return region(self.table, None)
@@ -323,6 +351,17 @@ class Plan:
             if not isinstance(statistic, Histogram | KeyUnits):
                 read += (statistic.argument, statistic.where)
         return frozenset().union(*(stored_columns(each) for each in read if each is not None))
+
+    def waits(self, release: Release) -> bool:
+        """Whether a release's noise depends on bounds that are still to be found."""
+        statistic = release.statistic
+        if self.sought is None or not isinstance(statistic, Joint | Total):
+            return False
+        return statistic.argument in self.sought.widest
+
+    def awaits_bounds(self, output: Output) -> bool:
+        """Whether the noise of an output depends on bounds that are still to be found."""
+        return any(self.waits(self.releases[index]) for index in self.released_for(output))
 
     def interval_of(self, output: Output) -> Interval:
         """The interval that holds the exact value of an output in any data."""

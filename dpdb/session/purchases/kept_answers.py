@@ -52,6 +52,8 @@ class Chosen:
 
     is_foreseen: bool = False
     """Whether the same query will be answered before, where that is only foreseen."""
+    notes: tuple[str, ...] = ()
+    """Notes on bounds that were found before."""
     goes_on: bool = False
     """Whether the answer before is not as accurate as asked, and there are finer plans."""
 

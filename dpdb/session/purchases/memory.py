@@ -187,6 +187,8 @@ class Memory:
     def shared(self, plan: Plan) -> Shared:
         """The plan, with its releases that somebody was shown before."""
         shared = Shared(plan, self._asker)
+        if plan.sought is not None:  # its releases stand for others
+            return shared
         if self._draws_levels(plan):
             shared = self._series.shared((scope_of(plan), plan.keys), plan, self._asker)
         if not plan.remembered:
@@ -240,6 +242,19 @@ class Memory:
             self._series.add((scope, kept.keys), kept.levels, self._asker)
         self._remember(scope, kept)
         return True
+
+    def named(self, name: str, table: Source) -> KeptAnswer | None:
+        """The draws about a table that are kept under a name of their own."""
+        if self.store is not None:
+            self._look_up_under(name, name, table)
+        return self._purchases.get(name)
+
+    def keep_named(self, kept: KeptAnswer) -> None:
+        """Remember draws under their key, a name."""
+        name = str(kept.key)
+        if self.store is not None and (text := kept.text) is not None:
+            self.store.keep(name, text, None)
+        self._purchases[name] = kept
 
     def foreseeing(self) -> Memory:
         """A copy to foresee what statements follow from others that are not answered yet."""

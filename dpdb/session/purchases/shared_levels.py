@@ -100,7 +100,10 @@ class Shared:
     @property
     def region(self) -> Region | None:
         """The rows that the loss is on; None where there is no loss."""
-        return self.plan.region if self.queries and not self.everywhere else None
+        plan, everywhere = self.plan, self.everywhere
+        if plan.sought is not None:  # bounds can be found of more rows than the answer reads
+            everywhere = any(each.region != plan.region for each in plan.subplans)
+        return plan.region if self.queries and not everywhere else None
 
     @property
     def queries(self) -> int:

@@ -6,14 +6,21 @@ from dpdb.privacy.mechanisms.kinds import NoiseKind
 
 MECHANISMS = " or ".join(f"'{kind}'" for kind in NoiseKind)
 SENSITIVITIES = ("global", "smooth")
-INTERVALS = ("on", "off")
-GOALS = ("relative", "cells", "totals")
+_SWITCH = ("on", "off")
+WORDS = {
+    "interval": _SWITCH,
+    "nonnegative": _SWITCH,
+    "goal": ("relative", "cells", "totals"),
+    "bounds": ("declared", "find"),
+}
+"""The values of options that are words."""
 
 SETTINGS = {
     "epsilon": "what each query may spend, or 'default' for an even share",
     "mechanism": f"{MECHANISMS}: the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
+    "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it costs ε again",
     "plan": "'on': the statements of a file are planned together, and share what they draw",
     "trial": "'on': answers are of made-up rows, and free, until it is 'off'",
@@ -39,6 +46,7 @@ OPTIONS = {
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "goal": "of CUBE and ROLLUP: 'relative', 'cells' or 'totals' are to be accurate",
     "nonnegative": "'on': counts of CUBE and ROLLUP are at least 0",
+    "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
 }
 """The names that OPTIONS, of one query, takes."""
 TERMS = {

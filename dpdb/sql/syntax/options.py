@@ -23,7 +23,7 @@ from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
 from dpdb.sql.syntax import option_names
 from dpdb.sql.syntax.literals import number
-from dpdb.sql.syntax.option_names import GOALS, INTERVALS, OPTIONS, SENSITIVITIES, TERMS
+from dpdb.sql.syntax.option_names import OPTIONS, SENSITIVITIES, TERMS, WORDS
 from dpdb.sql.syntax.trees import place_at
 
 PUBLIC = "PUBLIC_GROUPS"
@@ -229,10 +229,8 @@ def _value(item: WrittenOption) -> Fraction | str | tuple[Fraction, ...]:
             return _between(item, _TINY, 1 - Fraction(1, 10**9), "0 and 0.999999999")
         case "mechanism":
             return NoiseKind(_word(item, tuple(NoiseKind)))
-        case "interval" | "nonnegative":
-            return _word(item, INTERVALS)
-        case "goal":
-            return _word(item, GOALS)
+        case "interval" | "nonnegative" | "goal" | "bounds" as name:
+            return _word(item, WORDS[name])
         case "sensitivity":
             return _word(item, SENSITIVITIES)
     raise InternalError(f"there is no option {item.name}")
