@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpdb.answers.estimates import read
-from dpdb.answers.intervals import inverted_tests, single_numbers
+from dpdb.answers.intervals import inverted_tests
 from dpdb.answers.intervals.inverted_tests import (
     _FEW,
     NoisyLine,
@@ -17,7 +17,7 @@ from dpdb.answers.intervals.inverted_tests import (
     last_accepted,
     variance_interval,
 )
-from dpdb.answers.intervals.noise_tails import _APART, SumOfNoises
+from dpdb.answers.intervals.noise_tails import _APART, SINGLE, SumOfNoises
 from dpdb.privacy.mechanisms.kinds import Law
 from tests.support.plans import PRIVATE, planned
 
@@ -29,7 +29,7 @@ def reach(noises: SumOfNoises, weights: list[float]) -> float:
     low, high = 0.0, 1e4
     for _ in range(60):
         middle = (low + high) / 2
-        within = noises.room(middle, weights, single_numbers) >= 0
+        within = noises.room(middle, weights, SINGLE) >= 0
         low, high = (middle, high) if within else (low, middle)
     return high
 

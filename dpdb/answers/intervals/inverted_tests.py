@@ -18,13 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from types import ModuleType
 
 import numpy as np
 
 from dpdb.answers.estimates import Draws, at_least_one, deviation, read
-from dpdb.answers.intervals import single_numbers
-from dpdb.answers.intervals.noise_tails import TINY, Real, SumOfNoises
+from dpdb.answers.intervals.noise_tails import SINGLE, TINY, Functions, Real, SumOfNoises
 from dpdb.answers.intervals.weighted_noises import PairOfSums
 from dpdb.plan.logical.query import SAMPLED
 from dpdb.plan.physical.moments import Combination, Estimate, PartIndex
@@ -57,18 +55,18 @@ class NoisyLine:
     """1 where positive sums are looked at, and -1 where negative ones are."""
     noises: SumOfNoises | PairOfSums
 
-    def room(self, x: Real, functions: ModuleType) -> Real:
+    def room(self, x: Real, functions: Functions) -> Real:
         """The distance by which the sum could grow on its side and still be noise alone.
 
         It is negative if the sum is more than noise. On the other side any sum may be noise.
         """
         return self._room(self.side * (self.value - x * self.slope), x, functions)
 
-    def room_on_both_sides(self, x: Real, functions: ModuleType) -> Real:
+    def room_on_both_sides(self, x: Real, functions: Functions) -> Real:
         """The distance by which the sum could grow on either side and still be noise alone."""
         return self._room(abs(self.value - x * self.slope), x, functions)
 
-    def _room(self, distance: Real, x: Real, functions: ModuleType) -> Real:
+    def _room(self, distance: Real, x: Real, functions: Functions) -> Real:
         weights = [abs(own - x * by) for own, by in zip(self.weights, self.slopes, strict=True)]
         # Whole noise is within one of continuous noise, which takes off the weights.
         return self.noises.room(distance - sum(weights), weights, functions)
@@ -97,10 +95,10 @@ def last_accepted(line: NoisyLine, inside: Array, ends: Array) -> Array:
     if ends.size > _FEW:
         return np.asarray(_search(line, inside, ends, np))
     ways = zip(line.each(ends.shape), inside.ravel().tolist(), ends.ravel().tolist(), strict=True)
-    return np.array([_search(*way, single_numbers) for way in ways]).reshape(ends.shape)
+    return np.array([_search(*way, SINGLE) for way in ways]).reshape(ends.shape)
 
 
-def _search(line: NoisyLine, inside: Real, end: Real, functions: ModuleType) -> Real:
+def _search(line: NoisyLine, inside: Real, end: Real, functions: Functions) -> Real:
     """The last accepted number by false position, which keeps an accepted and a rejected one.
 
     Where one of them stays, its room counts less at the next step, by how much that of the other
