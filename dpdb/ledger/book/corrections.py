@@ -123,7 +123,7 @@ def _short(in_full: ComposedLoss, epsilon: Fraction) -> ComposedLoss:
     """
     if not epsilon:
         return NO_LOSS
-    return replace(in_full, epsilon=epsilon, delta=_ZERO, rho_delta=_ZERO)
+    return replace(in_full, epsilon=epsilon, delta=_ZERO, rho_delta=_ZERO, own_delta=_ZERO)
 
 
 def _mechanism(book: Book, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 (a mechanism)

@@ -205,13 +205,18 @@ def _totals(totals: Totals) -> dict[str, Any]:
     }
 
 
+_FORMER_PARTS = 6
+
+
 def _texts(loss: ComposedLoss) -> list[str]:
     """A loss as exact fractions."""
     return [str(part) for part in loss.parts]
 
 
 def _loss(texts: list[str]) -> ComposedLoss:
-    return ComposedLoss(*map(_fraction, texts))
+    """The loss of exact fractions; earlier versions had no `own_delta`, which is δ at most."""
+    parts = [*map(_fraction, texts)]
+    return ComposedLoss(*parts, *parts[1:2] * (len(parts) == _FORMER_PARTS))
 
 
 def _fraction(text: str) -> Fraction:

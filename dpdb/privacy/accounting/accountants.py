@@ -170,19 +170,27 @@ class Sequential(Accountant):
 
 
 class Concentrated(Accountant):
-    """Zero-concentrated differential privacy, or the sum of ε while no release has used a δ.
+    """Zero-concentrated differential privacy, or the sum of ε while no Gaussian noise is drawn.
 
-    A session goes on while Σρ <= ρ*, where ρ*-zCDP implies (ε, slack)-differential privacy, or
-    while Σε <= ε and Σδ = 0. The slack is not divided between the two. Let L be the privacy loss
-    of a session, so that its δ at ε is the mean of (1 - e^(ε - L))⁺. Where the session ends within
-    the sum, L <= Σε <= ε for certain, which adds nothing to the mean. Where it does not, it ends
-    within ρ*, and went the same way as a session that stops before Σρ exceeds ρ*. That session is
-    ρ*-zCDP ([WRRW23] Theorem 1), so its mean is at most the slack. No term of a mean is negative,
-    so the endings that both sessions have add at most the slack. Releases that are not zCDP but
-    for a δ add this δ; they are among these endings, as they leave no Σδ = 0.
+    Release i is P_i = (1 - d_i)·P'_i + d_i·P''_i on one table and likewise Q_i on its neighbour,
+    where P'_i and Q'_i are ε_i-DP of each other and ρ_i-zCDP. Pure releases have d_i = 0. Those
+    that are ε-DP but for a δ, as found keys are, have d_i = δ ([KOV15]). Gaussian noise
+    has d_i = 0 and no ε_i. A session goes on while Σd_i <= d, the tenth of δ that is reserved, and
 
-    Two theorems that may each fail could not both have the slack. So the first release that uses
-    a δ ends what the sum pays for.
+        Σε_i <= ε with no Gaussian noise,  or  Σρ_i <= ρ*,
+
+    where ρ*-zCDP implies (ε, slack)-differential privacy. Theorem: it is (ε, δ)-DP.
+
+    Proof. Let P' and Q' be sessions of which all releases are primed, and g = Π(1 - d_i), a
+    function of the path. A release that is not primed is drawn with a probability of Σd_i <= d at
+    most, so for a set S of paths P(S) <= d + ∫_S g dP'. Where a path ends within the sum, dP' is at
+    most e^ε·dQ'. Where it does not, it ends within ρ*, and went the same way as in a session that
+    stops before Σρ exceeds ρ*. That session is ρ*-zCDP ([WRRW23] Theorem 1), so dP' - e^ε·dQ' adds
+    up to the slack at most, on these paths and whichever are left out, as its positive part does;
+    so does g times it, as 0 <= g <= 1. Hence P(S) <= d + slack + e^ε·∫_S g dQ' <= δ + e^ε·Q(S).
+
+    Two theorems that may each fail could not both have the slack. So Gaussian noise, whose δ is
+    none of the reserved tenth, ends what the sum pays for.
     """
 
     @property
@@ -203,7 +211,7 @@ class Concentrated(Accountant):
 
         root = _largest(fits, budget.epsilon)
         return (
-            BudgetShare(budget.epsilon / budget.queries),
+            BudgetShare(budget.epsilon / budget.queries, self.delta / budget.queries),
             BudgetShare(root, self.delta / budget.queries, concentrated=True),
         )
 
@@ -225,10 +233,10 @@ class Concentrated(Accountant):
 
     def epsilon(self, sums: ComposedLoss) -> Fraction:
         by_rho = self._epsilon_by_rho(sums)
-        return by_rho if sums.delta else min(sequential(sums), by_rho)
+        return by_rho if sums.own_delta else min(sequential(sums), by_rho)
 
     def theorem(self, sums: ComposedLoss) -> Theorem:
-        by_sum = not sums.delta and sequential(sums) <= self._epsilon_by_rho(sums)
+        by_sum = not sums.own_delta and sequential(sums) <= self._epsilon_by_rho(sums)
         return Theorem.SEQUENTIAL if by_sum else Theorem.CONCENTRATED
 
     def _epsilon_by_rho(self, sums: ComposedLoss) -> Fraction:
@@ -243,13 +251,13 @@ class Concentrated(Accountant):
         return sums.rho_delta
 
     def covers(self, sums: ComposedLoss) -> bool:
-        if not sums.delta and sequential(sums) <= self.budget.epsilon:
+        if not sums.own_delta and sequential(sums) <= self.budget.epsilon:
             return sums.rho_delta <= self.delta
         return sums.rho <= self.rho and sums.rho_delta <= self.delta
 
     def part_taken(self, loss: ComposedLoss, spent: ComposedLoss) -> Fraction:
         part = _part(loss.rho, self.rho - spent.rho)
-        if not (spent.delta or loss.delta):
+        if not (spent.own_delta or loss.own_delta):
             part = min(part, _part(loss.epsilon, self.budget.epsilon - spent.epsilon))
         return max(part, _part(loss.rho_delta, self.delta - spent.rho_delta))
 

@@ -111,12 +111,18 @@ class ComposedLoss:
     """
     rho: Fraction = _ZERO
     rho_delta: Fraction = _ZERO
+    own_delta: Fraction = _ZERO
+    """Σ of the part of each δ that is not in its `rho_delta`, which is what Gaussian noise needs.
+
+    It is a sum of its own, as the largest of several δ and of their `rho_delta` would hide it.
+    """
 
     @property
     def parts(self) -> tuple[Fraction, ...]:
         """All sums, in the order of the fields."""
         return (
             self.epsilon, self.delta, self.squares, self.excess, self.rho, self.rho_delta,
+            self.own_delta,
         )  # fmt: skip
 
     @classmethod
@@ -131,6 +137,7 @@ class ComposedLoss:
             _up(epsilon * (_exp(min(epsilon, _LARGEST_EXPONENT)) - 1)),
             _up(loss.rho),
             loss.rho_delta,
+            loss.own_delta,
         )
 
     def __add__(self, other: ComposedLoss) -> ComposedLoss:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -24,6 +25,11 @@ class Loss:
     delta: Fraction = _ZERO
     rho: Fraction = _ZERO
     rho_delta: Fraction = _ZERO
+
+    @property
+    def own_delta(self) -> Fraction:
+        """The part of `delta` that concentrated privacy does not need: that of Gaussian noise."""
+        return max(self.delta - self.rho_delta, _ZERO)
 
     def __add__(self, other: Loss) -> Loss:
         """The loss of both on the same rows: all four numbers add up.
@@ -50,9 +56,15 @@ def added(losses: Iterable[Loss]) -> Loss:
 
 
 def largest_loss(losses: Iterable[Loss]) -> Loss:
-    """A loss that is at least each of these: the largest of each of the four numbers."""
-    numbers = [(each.epsilon, each.delta, each.rho, each.rho_delta) for each in losses]
-    return Loss(*map(max, zip(*numbers, strict=True)))
+    """A loss that is at least each of these: the largest of each of the four numbers.
+
+    Its δ is larger by so much that the δ of a Gaussian does not hide behind that of another.
+    """
+    each = tuple(losses)
+    numbers = [(one.epsilon, one.delta, one.rho, one.rho_delta) for one in each]
+    most = Loss(*map(max, zip(*numbers, strict=True)))
+    own = max(one.own_delta for one in each)
+    return replace(most, delta=max(most.delta, most.rho_delta + own)) if own else most
 
 
 def pure(epsilon: Fraction) -> Loss:

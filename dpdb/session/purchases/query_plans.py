@@ -18,7 +18,6 @@ from dpdb.plan.physical.lowering import RowCount
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Ranks, Tally, Total
-from dpdb.plan.releases.key_selection import number_of_selections
 from dpdb.policy.catalog import Policy, changed
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -116,10 +115,8 @@ def usual_share(query: Query, balance: Balance) -> BudgetShare:
 
 
 def _usable(shares: Shares, query: Query) -> Shares:
-    """The shares by which a query can be planned: some noise needs the only one that has a δ."""
-    options = query.options
-    needs_delta = options.kind.is_euclidean or options.sensitivity == "smooth"
-    return shares[-1:] if needs_delta or number_of_selections(query) else shares
+    """The shares by which a query can be planned: Gaussian noise ends what a sum pays for."""
+    return shares[-1:] if query.options.kind.is_euclidean else shares
 
 
 def _with_delta(share: BudgetShare, options: Options) -> BudgetShare:

@@ -82,7 +82,8 @@ def test_a_share_by_the_theorems_formula() -> None:
         low, high = (low, middle) if over else (middle, high)
     even, root = accountant(Budget(Fraction(1), Fraction(1, 10**6), 100, ZCDP)).shares
     assert float(root.epsilon) == pytest.approx(low, rel=2e-8)
-    assert (even.epsilon, even.delta, even.concentrated) == (Fraction(1, 100), 0, False)
+    tenth = Fraction(1, 10**7)
+    assert (even.epsilon, even.delta, even.concentrated) == (Fraction(1, 100), tenth / 100, False)
 
 
 losses = st.builds(

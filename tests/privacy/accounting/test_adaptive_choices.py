@@ -129,6 +129,16 @@ def test_smaller_losses_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert gain(keeper, step, statements, MANY) > keeper.slack * ROUNDING
 
 
+def test_a_sum_that_pays_beside_gaussian_noise_would_be_noticed() -> None:
+    """As if a release that is (0, δ)-DP by noise of its own left the sum to pay."""
+    epsilon, step, delta = MIXED[1]
+    keeper = Concentrated(Budget(epsilon, delta, 10, ZCDP))
+    statements = [response(step, 1), response(step, 2), hidden(step)]
+    forgetful = [replace(s, charge=replace(s.charge, own_delta=Fraction(0))) for s in statements]
+    found = [gain(keeper, step, each, FEW) for each in (statements, forgetful)]
+    assert found[0] <= delta * ROUNDING < found[1]
+
+
 MIXED = [
     (Fraction(epsilon), Fraction(step), Fraction(delta))
     for epsilon, step, delta in (("3", "0.5", "0.2"), ("1", "0.25", "0.1"))
