@@ -50,6 +50,7 @@ def plan(
     remembered: tuple[ReleasedGroup, ...] = (),
     *,
     weights: tuple[Fraction, ...] = (),
+    counts_at_once: bool = False,
 ) -> Plan:
     """The plan for `query`, with `share` divided among its release groups, by `weights` if any.
 
@@ -64,7 +65,9 @@ def plan(
         return _with_bounds_sought(query, arguments, policy, share, rows)
     selections = number_of_selections(query)
     options = with_usual_noise(query.options, share)
-    context = PlanningContext(policy, rows, options, share, remembered, selections, weights)
+    context = PlanningContext(
+        policy, rows, options, share, remembered, selections, weights, counts_at_once
+    )
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)

@@ -53,7 +53,7 @@ def test_no_statement_of_a_dashboard_is_noisier_than_alone(budget: Budget) -> No
             if margin is not None:
                 low, high = answer.intervals[0][-1] or (0, 0)
                 assert margin - 1 <= (high - low) / 2 <= margin, text  # ends are whole numbers
-        assert session.balance.epsilon_left == 0
+        assert 0 <= session.balance.epsilon_left <= Fraction(1, 1000)
 
 
 @pytest.mark.parametrize("other", ["AVG(age)", "MEDIAN(income)", "VARIANCE(age)", "SUM(income)"])

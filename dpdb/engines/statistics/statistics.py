@@ -141,10 +141,11 @@ class Statistics:
         return np.array([self._number(self._selected(statistic.where, null))], dtype=np.int64)
 
     def _histogram(self, statistic: Histogram) -> Array:
-        """For each cell the numbers of rows in its segments."""
+        """For each cell the numbers of rows in its segments, or weighted sums of them."""
         conditions = map(self._where_also, statistic.conditions)
         masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in conditions]
-        return segment_counts(statistic, masks, self._groups, self._cells)
+        counts = segment_counts(statistic, masks, self._groups, self._cells)
+        return counts @ np.array(statistic.rows).T if statistic.rows else counts
 
     def _number(self, mask: Bools | None) -> int:
         return self._rows if mask is None else int(np.count_nonzero(mask))

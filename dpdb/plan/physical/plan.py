@@ -94,7 +94,7 @@ class Release:
     def size(self) -> int:
         """The number of noisy values for each group."""
         if isinstance(self.statistic, Histogram):
-            return len(self.statistic.segments)
+            return len(self.statistic.rows or self.statistic.segments)
         return len(self.parts)
 
     @property

@@ -56,6 +56,8 @@ class Histogram:
     conditions: tuple[Expr, ...]
     segments: tuple[tuple[bool, ...], ...]
     """For each segment the truth of each condition; segments are in ascending order."""
+    rows: tuple[tuple[int, ...], ...] = ()
+    """The weights of the segments in each sum that is drawn; none where each segment is."""
 
 
 @dataclass(frozen=True)

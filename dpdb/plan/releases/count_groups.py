@@ -238,6 +238,17 @@ def count_groups(query: Query, counts: Iterable[int], cost: NoiseCost) -> list[C
     return min(quiet, key=cost.of)
 
 
+def at_once(query: Query, counts: Iterable[int]) -> list[CountGroup]:
+    """All counts as one group, unless its histogram is too large; then there is no group."""
+    conditions = {index: counted(query.aggregates[index]) for index in counts}
+    different = tuple(dict.fromkeys(conditions.values()))
+    histogram = cell_histogram(query.table, query.where, different)
+    if len(different) < 2 or histogram is None:
+        return []
+    group = CountGroup(tuple(conditions), tuple(conditions.values()), histogram)
+    return [group] if all(group.terms) else []
+
+
 def _grown(groups: list[CountGroup], query: Query, cost: NoiseCost) -> list[CountGroup]:
     """The groups after the two smallest are drawn together as often as that is better."""
     while len(groups) > 1:

@@ -123,8 +123,8 @@ class QueryReleases:
             self.releases.append(_of_counts(group.counts, lowering))
             for member, segments in zip(group.counts.members, group.counts.added, strict=True):
                 places = (0,) if segments is None else segments
-                parts = (value(first, place) for place in places)
-                self._add_count(member, first, sum(parts, Combination()), segments)
+                added = Combination.of({(first, place): Fraction(1) for place in places})
+                self._add_count(member, first, added, segments)
         elif group.needed:
             lowered = lowering.lower_moments(group.needed)
             self.releases += lowered.releases

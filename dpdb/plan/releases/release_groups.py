@@ -19,7 +19,7 @@ from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext, cont
 from dpdb.plan.physical.moments import GroupMoments, Moment, moments_of
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.ranges import nullable
-from dpdb.plan.releases.count_groups import CountGroup, NoiseCost, count_groups
+from dpdb.plan.releases.count_groups import CountGroup, NoiseCost, at_once, count_groups
 from dpdb.plan.releases.key_selection import told_by_keys
 from dpdb.plan.releases.shared_moments import combined, counts_all_rows, covariance, moments_for
 from dpdb.policy.budget import Neighbors
@@ -102,7 +102,8 @@ def _of_counts(
             return total(1, 1, contribution) ** 2
 
         power = 1 if context.concentrated else 2
-        drawn = count_groups(query, counts, NoiseCost(weight, power, others))
+        drawn = at_once(query, counts) if context.counts_at_once else []
+        drawn = drawn or count_groups(query, counts, NoiseCost(weight, power, others))
     together = [group for group in drawn if len(group.members) > 1]
     members = {member for group in together for member in group.members}
     alone = [index for index in counts if index not in members]

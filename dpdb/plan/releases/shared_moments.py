@@ -128,12 +128,12 @@ def kinds(combination: Combination, releases: Sequence[Release]) -> set[NoiseKin
 
 def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:
     """The covariance of two combinations, whose noises are independent."""
-    weights = dict(other.weights)
-    terms = (
-        weight * weights[place] * _variance(releases[place[0]])
-        for place, weight in one.weights
-        if place in weights
-    )
+    weights, sums = dict(other.weights), dict[int, Fraction]()
+    for place, weight in one.weights:
+        if place in weights:
+            release, _ = place
+            sums[release] = sums.get(release, Fraction(0)) + weight * weights[place]
+    terms = (each * _variance(releases[release]) for release, each in sums.items())
     return sum(terms, Fraction(0))
 
 

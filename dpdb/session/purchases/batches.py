@@ -18,7 +18,7 @@ from dpdb.answers.record import Cell
 from dpdb.answers.release_reports import promised_error
 from dpdb.errors import BudgetExceeded, DpdbError, paid_for
 from dpdb.ledger.protocol import FREE, Price
-from dpdb.plan.batch import JointQuery, can_be_joined, joined, noise_ratio, unlabelled
+from dpdb.plan.batch import can_be_joined, joined, unlabelled
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Policy
@@ -27,6 +27,7 @@ from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.records import dataclass
 from dpdb.session.purchases import released_answers
 from dpdb.session.purchases.executor import NoisyResult
+from dpdb.session.purchases.joint_plans import drawn_together
 from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.purchases import OpenExecutor, Purchase
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from dpdb.plan.physical.lowering import RowCount
 
 
-_AS_GOOD = 1 + 1e-9
-"""The most times that a statement may be as noisy as alone, for the rounding of doubles."""
-_FINE = 1_000
-"""About the parts of ε that release groups have as many of as they need."""
 PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "±")
 
 
@@ -201,8 +198,9 @@ class Batches:
         ]
         parts = dict(answered)
         alone = {asked.name: plan for asked, plan in zip(batch, plans, strict=True)}
-        for statements in joined(fresh):
-            parts |= self._parts_of(statements, rows, alone)
+        for drawn in drawn_together(joined(fresh), self.policy, rows, alone):
+            joint = _Joint(Shared(drawn.plan, statements=len(drawn.parts)))
+            parts |= {name: PlannedPart(joint, *part) for name, part in drawn.parts.items()}
         apart = [before.price(each) for each in batch]
         together = self._rehearsed(batch, self._rehearsal(rows, parts))
         self._parts = parts
@@ -225,58 +223,6 @@ class Batches:
         except DpdbError as error:
             error.statement = asked.text
             raise
-
-    def _parts_of(
-        self, statements: JointQuery, rows: RowCount, alone: Mapping[Query, Plan]
-    ) -> dict[Query, PlannedPart]:
-        """The queries that are drawn together, with the joint plan; none is noisier than alone.
-
-        Where one would be, what is noisiest by that measure stands alone, and the rest is planned
-        again.
-        """
-        members = statements.members
-        while len(members) > 1:
-            together = replace(statements, members=members)
-            plan = self._weighed(together, rows, alone)
-            joint = _Joint(Shared(plan, statements=len(members)))
-            parts = {
-                member: PlannedPart(joint, *together.part(plan, member, self.policy, rows))
-                for member in members
-            }
-            ratios = {each: noise_ratio(part.plan, alone[each]) for each, part in parts.items()}
-            noisiest = max(members, key=lambda member: ratios[member])
-            if ratios[noisiest] <= _AS_GOOD:
-                return parts
-            members = tuple(member for member in members if member != noisiest)
-        return {}
-
-    def _weighed(self, together: JointQuery, rows: RowCount, alone: Mapping[Query, Plan]) -> Plan:
-        """The joint plan in which all release groups gain as much over their statements alone.
-
-        Let a group be r times as noisy as its statements alone, at worst, where all groups have
-        equal shares. Noise is in proportion to 1/ε, so with shares in proportion to r every group
-        is as noisy as the mean r says, and under other shares some group is noisier.
-        """
-        share = together.joint_share
-        (plan,) = plans_of(together.query, self.policy, share, rows)
-        if len(plan.by_share) < 2:
-            return plan
-        whole = [
-            (member, *together.part(plan, member, self.policy, rows)) for member in together.members
-        ]
-        ratios = [
-            max(
-                noise_ratio(
-                    part, alone[member], [at for at, own in enumerate(used) if own in group]
-                )
-                for member, part, used in whole
-            )
-            for group in plan.by_share
-        ]
-        powers = [ratio**2 if share.concentrated else ratio for ratio in ratios]
-        weights = tuple(Fraction(max(1, round(_FINE * each / sum(powers)))) for each in powers)
-        (plan,) = plans_of(together.query, self.policy, share, rows, weights=weights)
-        return plan
 
     def _rehearsed(self, batch: Sequence[Asked], rehearsal: _Rehearsal) -> list[Price]:
         """The prices of a batch; raises BudgetExceeded where it is not covered."""

@@ -132,13 +132,17 @@ def plans_of(
     remembered: tuple[ReleasedGroup, ...] = (),
     *,
     weights: tuple[Fraction, ...] = (),
+    counts_at_once: bool = False,
 ) -> Plans:
     """The plans of a query that may spend `share`."""
     shares = [share]
     if query.options.relative_error is not None:
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
     more = (remembered,) if remembered else ()
-    plans = tuple(plan(query, policy, each, rows, *more, weights=weights) for each in shares)
+    plans = tuple(
+        plan(query, policy, each, rows, *more, weights=weights, counts_at_once=counts_at_once)
+        for each in shares
+    )
     for each in plans:
         check_candidates(each)
     return plans
