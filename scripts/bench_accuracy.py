@@ -6,8 +6,9 @@ which returns rows by `errors` and `coverage`, called in `run`.
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,10 @@ from dpdb.policy.reading.reader import read_policy
 from dpdb.session import session as sessions
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support import hindsight
 
 RUNS = 1_000
 """The answers to each query: the RMSE of Laplace noise then has a standard error of 3.5 %."""
@@ -104,6 +109,7 @@ One of 100 queries is under zcdp at δ = 10^-6. Levels of equal shares have an R
 93.4 and 132.1.
 """
 CUBE_RUNS = 200
+FOUND_RUNS = 200
 
 
 def run() -> None:
@@ -117,6 +123,8 @@ def run() -> None:
     rows = [row for cube in CUBES for row in _of_cube(*cube)]
     title = f"{CUBE_RUNS} answers to each, of 2,000 rows at ε = 1, over all values of an answer"
     show(f"accuracy, counts that add up: {title}", HEADERS, rows, NOTE)
+    title = f"{FOUND_RUNS} answers to each AVG of 10,000 values at ε = 1, beside the best bounds"
+    show(f"accuracy, bounds that are found: {title}", HEADERS, list(_found_bounds()), NOTE)
 
 
 def exact(select: str) -> Floats:
@@ -218,6 +226,46 @@ def _of_cube(
     name = ", ".join(filter(None, (sized, options, "one of 100 by zcdp" * (queries > 1))))
     cell = 1.56 if queries == 1 else None
     return errors(name, roots, np.zeros(2), (most, cell))
+
+
+def _found_bounds() -> Iterator[tuple[str, ...]]:
+    """The RMSE of averages over the least of any bounds, of ten distributions and of income."""
+    ratios = [_found(values, Fraction(1, 1_000))[0] for values in hindsight.distributions()]
+    means = np.exp(np.array([np.mean(np.log(ratios))]))
+    yield (
+        "ten distributions",
+        "geometric mean",
+        f"{means[0]:.3g}",
+        "",
+        "1.74",
+        met(means[0] <= 1.74),
+    )
+    found, kept = _found(hindsight.people("income"), Fraction(1, 100))
+    for name, ratio, goal in (("AVG(income)", found, 1.73), ("once kept", kept, 1.33)):
+        uncertain = ratio / np.sqrt(2 * FOUND_RUNS)
+        reached = met(ratio <= goal + 2 * uncertain)
+        yield name, "ratio", f"{ratio:.3g}", f"{uncertain:.2g}", f"{goal:g}", reached
+
+
+def _found(values: Floats, step: Fraction) -> tuple[float, float]:
+    """The ratio for bounds that an answer finds, and for those that are kept from it."""
+    low, high = (Fraction(0), Fraction(10**6)) if step == Fraction(1, 100) else (None, None)
+    columns = Column("x", Kind.NUMBER, low, high, step), Column("k", Kind.INTEGER)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        rows = np.column_stack([values, np.ones(len(values))])
+        np.savetxt(path, rows, ("%.3f", "%d"), ",", header="x,k", comments="")
+        policy = Policy((Table("t", path, columns),), Budget(Fraction(2), Fraction(0), 2))
+        engine, told = open_engine(policy), list[tuple[Any, ...]]()
+        with mock.patch.object(sessions, "open_engine", return_value=engine):
+            for _ in range(FOUND_RUNS):
+                private = Session(policy)
+                private.execute("SET bounds = 'find'")
+                means = [f"SELECT AVG(x) FROM t{rest}" for rest in ("", " WHERE k = 1")]
+                told.append(tuple(private.execute(text).rows[0][0] for text in means))
+    squares = (_floats(told) - values.mean()) ** 2
+    first, second = np.sqrt(squares.mean(axis=0)) / hindsight.best(values)
+    return float(first), float(second)
 
 
 def _floats(cells: Sequence[Any]) -> Floats:
