@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bench_accuracy
+import bench_joint
 import bench_loading
 import bench_moments
 import bench_session
@@ -34,6 +35,7 @@ SECTIONS: dict[str, Section] = {
     "streams": bench_streams.run,
     "moments": lambda directory, _: bench_moments.run(directory),
     "accuracy": lambda *_: bench_accuracy.run(),
+    "joint": lambda *_: bench_joint.run(),
 }
 
 

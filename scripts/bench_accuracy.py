@@ -95,20 +95,6 @@ TABLES = {
 COMPOSED = {1: 1.36, 10: 14.1, 100: 46.7}
 """The RMSE of each of so many counts in one budget of ε = 1 and δ = 10^-6 under zcdp."""
 
-CUBES = (
-    ((40, 6), "", 1, 2.53),
-    ((40, 6), "goal = 'cells'", 1, 2.53),
-    ((10, 5, 4), "", 1, 3.18),
-    ((10, 5, 4), "goal = 'cells'", 1, 3.11),
-    ((40, 6), "goal = 'cells'", 100, 93.4 / 1.512),
-    ((10, 5, 4), "goal = 'cells'", 100, 132.1 / 1.747),
-)
-"""The numbers of values of the keys, options, queries of the budget, and the most RMSE.
-
-One of 100 queries is under zcdp at δ = 10^-6. Levels of equal shares have an RMSE of 5.66, 11.3,
-93.4 and 132.1.
-"""
-CUBE_RUNS = 200
 FOUND_RUNS = 200
 
 
@@ -120,9 +106,6 @@ def run() -> None:
         show(f"accuracy, {name}: {title}", HEADERS, rows, NOTE)
     rows = [row for number, most in COMPOSED.items() for row in _composed(number, most)]
     show(f"accuracy, many queries under zcdp: {title}", HEADERS, rows, NOTE)
-    rows = [row for cube in CUBES for row in _of_cube(*cube)]
-    title = f"{CUBE_RUNS} answers to each, of 2,000 rows at ε = 1, over all values of an answer"
-    show(f"accuracy, counts that add up: {title}", HEADERS, rows, NOTE)
     title = f"{FOUND_RUNS} answers to each AVG of 10,000 values at ε = 1, beside the best bounds"
     show(f"accuracy, bounds that are found: {title}", HEADERS, list(_found_bounds()), NOTE)
 
@@ -131,7 +114,7 @@ def exact(select: str) -> Floats:
     """The cells of the one row that DuckDB answers."""
     with duckdb.connect() as connection:
         query = f"SELECT {select} FROM read_csv('{SAMPLE}')"
-        return _floats(connection.execute(query).fetchall()[0])
+        return floats(connection.execute(query).fetchall()[0])
 
 
 def errors(
@@ -166,12 +149,12 @@ def _answered(question: Question) -> list[tuple[str, ...]]:
     options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({question.options}) " if question.options else ""
     text = f"SELECT {options}{question.select} FROM people"
     answers = [private.execute(text) for _ in range(RUNS)]
-    values, cells = _floats([answer.rows[0] for answer in answers]), exact(question.select)
+    values, cells = floats([answer.rows[0] for answer in answers]), exact(question.select)
     epsilon = f"ε = {question.epsilon}" * (question.epsilon > 1)
     name = ", ".join(filter(None, (question.select, question.options, epsilon, question.said)))
     rows = errors(name, values, cells, question.most)
     if question.covered is not None:
-        intervals = _floats([answer.intervals[0][0] or (None, None) for answer in answers])
+        intervals = floats([answer.intervals[0][0] or (None, None) for answer in answers])
         rows.append(coverage(intervals, cells[0], question.covered))
         if question.width is not None:
             width = float(np.median(intervals[:, 1] - intervals[:, 0]))
@@ -193,39 +176,7 @@ def _composed(number: int, most: float) -> list[tuple[str, ...]]:
             for _ in range(number):
                 found.append(private.execute("SELECT COUNT(*) FROM people").rows[0])
     name = f"COUNT(*), one of {number} under zcdp"
-    return errors(name, _floats(found), exact("COUNT(*)"), (most,))
-
-
-def _of_cube(
-    sizes: tuple[int, ...], options: str, queries: int, most: float
-) -> list[tuple[str, ...]]:
-    """A row for the counts of a CUBE, and one for its finest cells alone."""
-    names, random = [f"k{place}" for place in range(len(sizes))], np.random.default_rng(1)
-    rows = np.column_stack([random.integers(0, size, 2_000) for size in sizes])
-    columns = (
-        Column(name, Kind.INTEGER, Fraction(0), Fraction(size - 1), nullable=False)
-        for name, size in zip(names, sizes, strict=True)
-    )
-    budget = Budget(Fraction(1), Fraction(0), 1)
-    if queries > 1:
-        budget = Budget(Fraction(1), Fraction(1, 10**6), queries, Composition.ZCDP)
-    chosen = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) " if options else ""
-    text = f"SELECT {chosen}COUNT(*) FROM t GROUP BY CUBE({', '.join(names)})"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "t.csv"
-        np.savetxt(path, rows, "%d", ",", header=",".join(names), comments="")
-        policy = Policy((Table("t", path, tuple(columns)),), budget)
-        plain = Session(policy, teach=True)
-        plain.execute("SET dp = off")
-        exact = _floats(plain.execute(text.replace(chosen, "")).rows)
-        counts = [_floats(Session(policy).execute(text).rows) for _ in range(CUBE_RUNS)]
-    finest = int(np.prod(sizes))
-    squares = [((each - exact) ** 2)[:, 0] for each in counts]
-    roots = _floats([[np.sqrt(each.mean()), np.sqrt(each[:finest].mean())] for each in squares])
-    sized = f"CUBE of {' × '.join(map(str, sizes))}"
-    name = ", ".join(filter(None, (sized, options, "one of 100 by zcdp" * (queries > 1))))
-    cell = 1.56 if queries == 1 else None
-    return errors(name, roots, np.zeros(2), (most, cell))
+    return errors(name, floats(found), exact("COUNT(*)"), (most,))
 
 
 def _found_bounds() -> Iterator[tuple[str, ...]]:
@@ -263,10 +214,11 @@ def _found(values: Floats, step: Fraction) -> tuple[float, float]:
                 private.execute("SET bounds = 'find'")
                 means = [f"SELECT AVG(x) FROM t{rest}" for rest in ("", " WHERE k = 1")]
                 told.append(tuple(private.execute(text).rows[0][0] for text in means))
-    squares = (_floats(told) - values.mean()) ** 2
+    squares = (floats(told) - values.mean()) ** 2
     first, second = np.sqrt(squares.mean(axis=0)) / hindsight.best(values)
     return float(first), float(second)
 
 
-def _floats(cells: Sequence[Any]) -> Floats:
+def floats(cells: Sequence[Any]) -> Floats:
+    """The cells as doubles."""
     return np.array(cells, dtype=np.float64)

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
@@ -81,6 +82,13 @@ def test_thirty_counts_have_a_seventh_of_the_noise(neighbors: Neighbors) -> None
     # Errors of one run are correlated, and of different runs independent.
     assert 0.6 < math.sqrt(squares / number) / (ratio * one) < 1.4
     assert inside >= 0.85 * number
+
+
+def test_explain_tells_of_weighted_sums() -> None:
+    session = Session(policy())
+    planned(session)
+    told = explain_screen(session.execute(f"EXPLAIN {COUNTS[0]}"))
+    assert "weighted sums of 60 segments" in told
 
 
 def test_a_strategy_is_unbiased_and_its_variance_is_as_told() -> None:

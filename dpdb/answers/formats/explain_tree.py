@@ -208,6 +208,10 @@ def _change(reports: Sequence[ReleaseReport], whose: str, changes: str) -> str:
 
 def _segments(drawn: _Drawn, histogram: Histogram) -> Iterator[tuple[str, str]]:
     """The segments of a histogram, each by the counts that it is a part of."""
+    if histogram.rows:
+        number, segments = len(histogram.rows), len(histogram.segments)
+        yield "from", f"{number} weighted sums of {segments} segments, no row is in two"
+        return
     sums = list(segment_sums(drawn.plan, drawn.index))
     of_each = [
         "+".join(printable(each.label) for each in sums if segment in each.segments)
