@@ -32,6 +32,7 @@ g = {{ type = "integer", values = [0, 1] }}
 town = {{ type = "text" }}
 n = {{ type = "integer" }}
 x = {{ type = "number" }}
+c = {{ type = "number", bounds = [0, 2_000_000_000], step = 0.001, nullable = false }}
 d = {{ type = "date" }}
 wide = {{ type = "integer", bounds = [0, 1_000_000] }}
 """
@@ -58,10 +59,12 @@ def opened(
     centre: int = 1_000,
 ) -> Session:
     random = Random(seed)
-    lines = ["who,g,town,n,x,d,wide"]
+    lines = ["who,g,town,n,x,d,wide,c"]
     for row in range(rows):
         n = round(random.gauss(centre, 50))
-        lines.append(f"w{row // 2},{row % 2},{'AB'[row % 2]},{n},{n / 4},2020-01-01,{n}")
+        lines.append(
+            f"w{row // 2},{row % 2},{'AB'[row % 2]},{n},{n / 4},2020-01-01,{n},{1e9 + n / 1e5:.3f}"
+        )
     (folder / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     text = POLICY.format(unit=unit, neighbors=neighbors, budget=budget)
     (folder / "t.toml").write_text(text, encoding="utf-8")
@@ -92,6 +95,19 @@ def test_an_average_finds_bounds_for_a_quarter_of_its_epsilon(what: str, tmp_pat
     )
     assert true / 4 < low < true < high < 2 * true
     assert answer.releases[1].sensitivity == pytest.approx(high - low)
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+@pytest.mark.parametrize("asked", ["AVG(c)", "SUM(c)", "AVG(x * 1e9)", "SUM(x - x)"])
+def test_bounds_are_apart_on_any_grid(asked: str, neighbors: str, tmp_path: Path) -> None:
+    """Numbers that are close to each other and far from zero have a coarse grid for their sum.
+
+    There the noise would be nothing, and so would the loss, which was charged for.
+    """
+    session = opened(tmp_path, rows=4_000, neighbors=neighbors)
+    answer = session.execute(f"SELECT {asked} FROM t")
+    assert answer.cost.epsilon == EACH
+    assert answer.rows[0][0] is not None
 
 
 def test_found_bounds_are_free_for_later_statements(tmp_path: Path) -> None:

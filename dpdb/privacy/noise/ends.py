@@ -27,6 +27,8 @@ _FARTHEST = 240
 """The largest exponent of an end: (2/2^54)^6 > e^-222, so that the farthest rung can win."""
 _BITS = 330
 """2^-330 < (2/2^54)^6: the base of every rung is a whole number after scaling."""
+_DIGITS = 26
+"""The binary digits of bounds, the larger of which has no others."""
 _FARTHER = 4, 16, 64
 """An end is moved out by a rung for each of these times the scale that it is beyond."""
 
@@ -46,7 +48,17 @@ def select_ends(
     up, down = (choose(each, noise) for each in end_weights(values, centre, scale, steps, ending))
     upper = centre + steps[_moved_out(up, scale, steps)]
     lower = centre - steps[_moved_out(down, scale, steps)]
-    return max(lower, low), min(upper, high)
+    return _apart(lower, upper, grid)
+
+
+def _apart(lower: int, upper: int, grid: tuple[int, int]) -> tuple[int, int]:
+    """Bounds on the grid that are far enough apart to differ in the first eight digits.
+
+    So they differ, too, on the coarser grid of a sum, which `grid_step` has ten digits for.
+    """
+    unit = 1 << max(0, max(abs(lower), abs(upper)).bit_length() - _DIGITS)
+    upper = min(-(-upper // unit) * unit, grid[1])
+    return max(min(lower // unit * unit, upper - 2 * unit), grid[0]), upper
 
 
 def centre_pieces(
