@@ -157,7 +157,7 @@ class Options:
     """Which errors are made small of levels that are drawn together."""
     nonnegative: str | None = None
     bounds: str | None = None
-    """'find' if bounds are to be found, 'alone' in the query that finds them."""
+    """'find' if bounds are to be found, 'alone' in the query that finds them, then 'found'."""
 
     @property
     def kind(self) -> NoiseKind:

@@ -91,8 +91,9 @@ def clamp(argument: Expr, low: Fraction, high: Fraction) -> Call:
 def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query:
     """The query with these arguments of COUNT, SUM and AVG clamped.
 
-    With `counted` it has the number of each of them besides, which comes with their sums; and
+    With `counted` it has the number of each of them besides, in one vector with their sums, and
     noise whose loss does not depend on the bounds, as that of Gaussian noise of a few steps does.
+    So what is drawn, and its loss, are the same whichever bounds these are.
     """
     options = query.options
     aggregates = [
@@ -110,7 +111,7 @@ def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query
             for each in aggregates
             if each.argument in clamped and each.function is not Function.COUNT
         )
-        options = replace(options, mechanism=options.kind)
+        options = replace(options, mechanism=options.kind, bounds="found")
     return replace(query, aggregates=tuple(aggregates), options=options)
 
 

@@ -147,6 +147,8 @@ def _over_one_filter(
         subject: needed | {Moment.COUNT} if needed == {Moment.TOTAL} else needed
         for subject, needed in needs.items()
     }
+    if context.options.bounds == "found":  # which way is better follows from bounds
+        return groups(vectors)
     ways = [groups(needs), groups(vectors)]
     if all(aggregate.function in (Function.COUNT, Function.SUM) for _, aggregate in asked):
         ways.append(_one_by_one(asked))
