@@ -143,13 +143,10 @@ def _notes(planned: Plan) -> Iterator[str]:
         if not isinstance(release.statistic, KeyUnits):
             continue
         assert isinstance(release.mechanism, KeySelection)
-        least, sure = release.mechanism.shown_from, release.mechanism.surely_from
+        least = release.mechanism.shown_from
         if (fewest := release.mechanism.least_units) > 1:
             yield f"no group of fewer than {fewest} {units(planned.table)} is shown"
-        yield (
-            f"shown are groups of about {least} or more {units(planned.table)}, "
-            f"and all with {sure} or more"
-        )
+        yield f"shown are groups of {release.mechanism.shown(units(planned.table))}"
         columns = [each.label for each in planned.outputs if index in planned.released_for(each)]
         if columns:
             yield (

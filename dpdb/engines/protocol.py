@@ -143,9 +143,11 @@ class KeyCounts:
     """The number of a row that has the key, for each of them."""
     columns: tuple[tuple[AnyVector, Kind], ...]
     """For each column of the keys its values in all rows, and their kind."""
+    weights: npt.NDArray[np.int64]
+    """For each key the sum of ⌊2^30/√t⌋ over its units, each of which has t keys."""
 
     def __post_init__(self) -> None:
-        assert self.units.dtype == WORD
+        assert self.units.dtype == self.weights.dtype == WORD
 
     def __repr__(self) -> str:
         return "<keys>"

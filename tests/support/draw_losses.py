@@ -20,6 +20,7 @@ from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from tests.support.loss_sums import ZERO, Lost, below, pure, ranged, total
 
 Values = tuple[int, ...]
@@ -294,6 +295,28 @@ class ShownKeys:
         return shown
 
 
+@dataclass(frozen=True)
+class WeighedKeys:
+    """The keys whose weight, with Gaussian noise, is above a threshold."""
+
+    mechanism: WeightedKeys
+
+    def lost(self, one: Mapping[Any, int], other: Mapping[Any, int]) -> Lost:
+        """Keys that both tables have move by their weights, and others may give a table away."""
+        both = one.keys() & other.keys()
+        moves = [abs(one[key] - other[key]) for key in both if one[key] != other[key]]
+        alone = [weight for each in (one, other) for key, weight in each.items() if key not in both]
+        variance = self.mechanism.variance
+        shown = 1 - math.prod(1 - self._chance(weight) for weight in alone)
+        rho = sum((move**2 / (2 * variance) for move in moves), ZERO)
+        return Lost(delta=below(shown), rho=rho, moves=tuple((move, variance) for move in moves))
+
+    def _chance(self, weight: int) -> float:
+        """The chance that a key of this weight is shown; noise is finer than any step here."""
+        beyond = (self.mechanism.threshold - weight) / math.sqrt(self.mechanism.variance)
+        return math.erfc(beyond / math.sqrt(2)) / 2
+
+
 Kind = (
     LaplaceNoise
     | Coins
@@ -305,6 +328,7 @@ Kind = (
     | Stop
     | SmoothNoise
     | ShownKeys
+    | WeighedKeys
 )
 Secret = Any
 """What goes into a draw, in the form in which its kind compares it."""

@@ -337,7 +337,12 @@ class _Statistics:
             (vector([keys[at] for keys in ordered], plan.keys[place].kind), plan.keys[place].kind)  # type: ignore[misc]
             for at, place in enumerate(found.places)
         ]
-        return KeyCounts(counts, np.arange(len(ordered)), tuple(columns))
+        own: dict[object, int] = defaultdict(int)
+        for owner in (owner for those in units.values() for owner in those):
+            own[owner] += 1
+        weights = [sum(math.isqrt(2**60 // own[o]) for o in units[keys]) for keys in ordered]
+        counted = np.arange(len(ordered))
+        return KeyCounts(counts, counted, tuple(columns), np.array(weights, dtype=WORD))
 
     def _keys(self, row: Row) -> tuple[Cell, ...]:
         return tuple(self._key(key, row) for key in self.plan.keys)

@@ -20,6 +20,7 @@ import numpy as np
 
 from dpdb.plan.physical.plan import Plan
 from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.noise import exponential, halves, smooth, thresholds
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import executor
@@ -38,6 +39,7 @@ from tests.support.draw_losses import (
     ShownKeys,
     SmoothNoise,
     Stop,
+    WeighedKeys,
 )
 from tests.support.loss_sums import Lost, total
 
@@ -175,9 +177,20 @@ class Witness:
         def select_keys(executed: Any, plan: Plan, slots: Any) -> Any:
             """As the executor does it, but by the keys themselves."""
             counts, mechanism = executed.engine.key_counts(plan, slots), plan.fresh[0].mechanism
-            assert isinstance(mechanism, Threshold)
             columns = [plain_values(each, kind, counts.rows) for each, kind in counts.columns]
             keys = list(zip(*columns, strict=True))
+
+            if isinstance(mechanism, WeightedKeys):
+
+                def weigh() -> Any:
+                    places = executor.thresholds.select_weighted_keys(
+                        counts.weights, mechanism, executed.noise
+                    )
+                    return tuple(keys[place] for place in places), np.zeros(len(places), int)
+
+                weights = dict(zip(keys, counts.weights.tolist(), strict=True))
+                return self.drawn(lambda: WeighedKeys(mechanism), weights, weigh)
+            assert isinstance(mechanism, Threshold)
 
             def draw() -> Any:
                 shown, units = executor.thresholds.select_keys(

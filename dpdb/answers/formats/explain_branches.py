@@ -33,6 +33,7 @@ from dpdb.plan.relations.relations import (
 from dpdb.privacy.mechanisms.mechanism import (
     Additive,
     BoundsSelection,
+    CountedKeys,
     GridSelection,
     IntervalSelection,
     KeySelection,
@@ -51,10 +52,16 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
     if isinstance(mechanism, Additive):
         if not isinstance(statistic, Joint):
             yield from _noise(mechanism, release, competing_rows)
-    elif isinstance(mechanism, KeySelection):
+    elif isinstance(mechanism, CountedKeys):
         least, sure = mechanism.shown_from, mechanism.surely_from
         yield "shown", f"from about {least} units on, for sure from {sure}"
         yield from _noise(mechanism.noise, release, competing_rows)
+    elif isinstance(mechanism, KeySelection):
+        least, most = mechanism.shown_from, mechanism.groups
+        yield (
+            "shown",
+            f"from about {least} units on, if each has {most} groups, and fewer if not",
+        )
     elif isinstance(mechanism, GridSelection):
         assert isinstance(statistic, Ranks)
         yield from _stop(mechanism, statistic, competing_rows)

@@ -31,9 +31,9 @@ from dpdb.plan.physical.moments import Combination, Estimate, value
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.privacy.mechanisms.mechanism import (
+    CountedKeys,
     GridSelection,
     IntervalSelection,
-    KeySelection,
     LimitSelection,
 )
 from dpdb.vectors.evaluate import Frame
@@ -244,7 +244,7 @@ def _around(
     """
     assert combination is not None
     (release, _), weight = next(iter(combination.weights), ((0, 0), 0))
-    if isinstance(selection := plan.releases[release].mechanism, KeySelection):
+    if isinstance(selection := plan.releases[release].mechanism, CountedKeys):
         assert (len(combination.weights), weight, plan.releases[release].terms) == (1, 1, 1)
         return of_shown_keys(selection, read(combination, draws), confidence)
     reach = margin_of(combination, plan, confidence)
@@ -253,7 +253,7 @@ def _around(
     return np.ceil(values - reach - rounding), np.floor(values + reach + rounding)
 
 
-def of_shown_keys(threshold: KeySelection, shown: Array, confidence: float) -> tuple[Array, Array]:
+def of_shown_keys(threshold: CountedKeys, shown: Array, confidence: float) -> tuple[Array, Array]:
     """The numbers of units that a key may have, given that it is shown with `shown` units.
 
     A key near the threshold is shown where its noise was above zero, so that noise about zero says
@@ -291,7 +291,7 @@ def of_shown_keys(threshold: KeySelection, shown: Array, confidence: float) -> t
     return inside, within
 
 
-def _cut_tail(threshold: KeySelection, value: Array) -> Array:
+def _cut_tail(threshold: CountedKeys, value: Array) -> Array:
     """P(X >= value) of the noise X of a threshold, but for a factor, as `thresholding` has it."""
     scale, cut = float(threshold.scale), threshold.cut
 

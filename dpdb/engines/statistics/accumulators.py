@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field, replace
+from math import isqrt
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from dpdb.plan.ranges.statistics import (
     Total,
 )
 from dpdb.privacy.mechanisms.mechanism import GridSelection, Mechanism, rank_reach
+from dpdb.privacy.mechanisms.weighted_keys import UNIT
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
 from dpdb.vectors.keys import numbered, whole
@@ -248,13 +250,20 @@ def key_counts(plan: Plan, of: PlanRows) -> KeyCounts:
     keys = [plan.keys[place] for place in plan.found.places]
     vectors = [whole(evaluate(key, of.frame), of.rows) for key in keys]
     groups, first = numbered(vectors, kept)
+    each = np.full(len(kept), UNIT, WORD)
     if of.owners is not None:
         owners = of.owners[kept].astype(np.int64)
         number = int(owners.max(initial=0)) + 1
         # Each pair of a key and a unit that there is counts once.
-        groups = np.unique(groups * number + owners) // number
+        groups, owners = np.divmod(np.unique(groups * number + owners), number)
+        sizes = np.bincount(owners)
+        roots = [0, *(isqrt(UNIT**2 // t) for t in range(1, int(sizes.max(initial=0)) + 1))]
+        each = np.array(roots, WORD)[sizes[owners]]
     units = np.bincount(groups, minlength=len(first)).astype(WORD)
-    return KeyCounts(units, first, tuple(zip(vectors, (key.kind for key in keys), strict=True)))
+    weights = np.zeros(len(first), WORD)
+    np.add.at(weights, groups, each)
+    columns = tuple(zip(vectors, (key.kind for key in keys), strict=True))
+    return KeyCounts(units, first, columns, weights)
 
 
 @dataclass(repr=False)
@@ -270,7 +279,8 @@ class UnitedKeys(Work[PlanRows, KeyCounts]):
     def add(self, rows: PlanRows) -> None:
         found = key_counts(self.plan, rows)
         columns = tuple((_at(vector, found.rows), kind) for vector, kind in found.columns)
-        self._parts.add(KeyCounts(found.units, np.arange(len(found.rows)), columns))
+        rows_of = np.arange(len(found.rows))
+        self._parts.add(KeyCounts(found.units, rows_of, columns, found.weights))
 
     def join(self, other: UnitedKeys) -> None:
         self._parts.add(other.result())
@@ -288,12 +298,12 @@ def _united(parts: Sequence[KeyCounts]) -> KeyCounts:
         )
         for place in range(len(kinds))
     ]
-    units = np.concatenate([part.units for part in parts])
-    groups, first = numbered(vectors, np.arange(len(units)))
-    sums = np.zeros(len(first), dtype=WORD)
-    np.add.at(sums, groups, units)
+    groups, first = numbered(vectors, np.arange(sum(len(part.units) for part in parts)))
+    units, weights = np.zeros((2, len(first)), dtype=WORD)
+    np.add.at(units, groups, np.concatenate([part.units for part in parts]))
+    np.add.at(weights, groups, np.concatenate([part.weights for part in parts]))
     columns = tuple((_at(v, first), kind) for v, kind in zip(vectors, kinds, strict=True))
-    return KeyCounts(sums, np.arange(len(first)), columns)
+    return KeyCounts(units, np.arange(len(first)), columns, weights)
 
 
 def _at(vector: AnyVector, rows: Array) -> AnyVector:

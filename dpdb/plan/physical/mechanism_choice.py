@@ -25,11 +25,12 @@ from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
-from dpdb.privacy.mechanisms.mechanism import Additive, KeySelection, Mechanism
+from dpdb.privacy.mechanisms.mechanism import Additive, CountedKeys, KeySelection, Mechanism
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import SPAN, Walk
+from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.records import dataclass
 
@@ -83,7 +84,15 @@ def with_usual_noise(options: Options, share: BudgetShare) -> Options:
     return replace(options, mechanism=NoiseKind.GAUSSIAN)
 
 
-def key_selection(groups: int, least_units: int, share: BudgetShare) -> KeySelection:
+def weighted_keys(groups: int, share: BudgetShare) -> KeySelection:
+    """The selection of keys by weights; TooLarge if ε is too small."""
+    mechanism = WeightedKeys(share.epsilon, share.delta, groups, share.concentrated)
+    if mechanism.threshold > MAX_SCALE:
+        raise TooLarge("epsilon is too small to find group values with")
+    return mechanism
+
+
+def key_selection(groups: int, least_units: int, share: BudgetShare) -> CountedKeys:
     """The selection of keys of which a unit has at most `groups`; TooLarge if ε is too small."""
     each = share.part(Fraction(1, groups))
     mechanism = Threshold(each.epsilon, each.delta, groups, least_units)

@@ -6,15 +6,16 @@ is not drawn again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from dpdb.errors import InvalidOption, Unsupported
+from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, children
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import in_query
 from dpdb.plan.physical.lowering import PlanningContext
-from dpdb.plan.physical.mechanism_choice import key_selection
+from dpdb.plan.physical.mechanism_choice import key_selection, weighted_keys
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.group_keys import is_found
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
@@ -44,17 +45,46 @@ def number_of_selections(query: Query) -> int:
     return selects_keys(query) + sum(map(number_of_selections, query.subqueries))
 
 
-def told_by_keys(query: Query) -> tuple[int, ...]:
+def told_by_keys(query: Query, context: PlanningContext) -> tuple[int, ...]:
     """The indices of the aggregates that the release of the keys answers.
 
     These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
     those that are found there are none, as each of the latter has several groups.
     """
+    return () if _are_weighted(query, context) else _may_be_told(query)
+
+
+def _may_be_told(query: Query) -> tuple[int, ...]:
     undeclared = len(query.found_places)
     if not selects_keys(query) or undeclared < len(query.keys):
         return ()
     told = (index for index, each in enumerate(query.aggregates) if _counts_units(each, query))
     return tuple(index for index in told if query.contradictions[index] is None)
+
+
+def _are_weighted(query: Query, context: PlanningContext) -> bool:
+    """Whether keys are found by weights: a public rule.
+
+    They are where fewer units need to have a key that way, if each has as many keys as it may. The
+    counts that a threshold tells then take a share of their own. Not under `replace`, where a unit
+    changes two sets of keys, nor where keys of few units are hidden whatever the noise.
+    """
+    replaced = context.policy.neighbors is Neighbors.REPLACE
+    if replaced or max(query.least_units, query.minimum_units) > 1 or not selects_keys(query):
+        return False
+    told = _may_be_told(query)
+    apart = 1 + len(query.aggregates)
+    by_weights, by_threshold = (
+        key_share(context.share.part(Fraction(1, parts)), context)
+        for parts in (apart - len(told) + bool(told), apart - len(told))
+    )
+    groups = _groups(query, context)
+    if groups == 1 or min(by_weights.delta, by_threshold.delta) < SMALLEST_DELTA:
+        return False
+    with suppress(TooLarge):
+        weighted = weighted_keys(groups, by_weights).shown_from
+        return weighted < key_selection(groups, 1, by_threshold).shown_from
+    return False
 
 
 def _counts_units(aggregate: Aggregate, query: Query) -> bool:
@@ -90,16 +120,24 @@ def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> R
     """
     for place in query.found_places:
         _check(query.keys[place], query, context, share)
-    return Release("keys", KeyUnits(), threshold(query, context, share))
+    if _are_weighted(query, context):
+        mechanism = weighted_keys(_groups(query, context), share)
+    else:
+        mechanism = threshold(query, context, share)
+    return Release("keys", KeyUnits(), mechanism)
 
 
 def threshold(query: Query, context: PlanningContext, share: BudgetShare) -> KeySelection:
     """The threshold that spends a share."""
+    least = max(query.least_units, query.minimum_units)
+    return key_selection(_groups(query, context), least, share)
+
+
+def _groups(query: Query, context: PlanningContext) -> int:
+    """The most keys that one unit can have, or under `replace` lose and gain."""
     table, replaced = query.table, context.policy.neighbors is Neighbors.REPLACE
     most = query.groups_per_unit or table.rows_per_unit
-    groups = min(most, table.rows_per_unit) * (2 if replaced else 1)
-    least = max(query.least_units, query.minimum_units)
-    return key_selection(groups, least, share)
+    return min(most, table.rows_per_unit) * (2 if replaced else 1)
 
 
 def _check(key: Expr, query: Query, context: PlanningContext, share: BudgetShare) -> None:

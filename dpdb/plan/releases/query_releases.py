@@ -88,7 +88,7 @@ class QueryReleases:
             share = key_share(next(shares), self.context)
             self.releases.append(key_release(self.query, self.context, share))
             own = len(self.releases) - 1
-            for index in told_by_keys(self.query):
+            for index in told_by_keys(self.query, self.context):
                 self._add_count(index, own, value(own))
         # The next shares are equal, and a family has so many of them as one.
         of_families = {

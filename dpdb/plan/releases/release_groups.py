@@ -57,7 +57,7 @@ def release_groups(
     A query that fixes the size of its noise has a group for each. Those `before`, which follow
     from releases that are remembered, are in none.
     """
-    known = {*before, *told_by_keys(query)}
+    known = {*before, *told_by_keys(query, context)}
     noisy = [
         index
         for index in range(len(query.aggregates))

@@ -23,8 +23,9 @@ The other sets are by what is released, and so by what is asked about its accura
     GridSelection      a rung beyond which few rows lie, `steps_below` and `rows_above` at any
                        confidence, with `threshold` and `rows_needed` for who reads EXPLAIN
     BoundsSelection    a lower and an upper bound: `rows_needed`, and how many are `left_out`
-    KeySelection       the keys that are shown, each with its noisy number of units: `shown_from`,
-                       `surely_from`, and the `noise` before the cut
+    KeySelection       the keys that are `shown`, in words; likelier than not `shown_from` so many
+                       units. `CountedKeys` tell the noisy number of units of each: `surely_from`,
+                       and the `noise` before the cut
     LimitSelection     a limit on what a unit adds, with noisy numbers at it: its `noise` at each
                        of the `steps_up` that may be found
 
@@ -51,6 +52,7 @@ from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 
 Additive = Laplace | Gaussian | Staircase
 """Noise of a public law that is added to each number by itself."""
@@ -58,7 +60,8 @@ ValueSelection = Exponential | Halves
 IntervalSelection = Bracket
 GridSelection = Walk
 BoundsSelection = FoundEnds
-KeySelection = Threshold
+CountedKeys = Threshold
+KeySelection = CountedKeys | WeightedKeys
 SecretNoise = Smooth
 LimitSelection = FoundLimit
 Selection = ValueSelection | IntervalSelection | GridSelection | BoundsSelection | LimitSelection
@@ -86,7 +89,9 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             return mechanism.reach
         case Bracket():
             return mechanism.rank_reach
-        case Halves() | Walk() | FoundEnds() | FoundLimit() | Smooth() | Threshold():
+        case (
+            Halves() | Walk() | FoundEnds() | FoundLimit() | Smooth() | Threshold() | WeightedKeys()
+        ):
             return None
         case Laplace() | Gaussian() | Staircase():
             return None
@@ -126,7 +131,7 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
                 return _EACH
             widest = math.ceil(_WIDEST / mechanism.beta)
             return _EACH + 2 * mechanism.rows_per_unit * widest // _SWEPT
-        case Laplace() | Gaussian() | Staircase() | Threshold():
+        case Laplace() | Gaussian() | Staircase() | Threshold() | WeightedKeys():
             return 0
         case FoundLimit():
             return _EACH

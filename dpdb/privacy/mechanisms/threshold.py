@@ -93,6 +93,10 @@ class Threshold:
         """With so many units a key is always shown."""
         return 2 * self.cut + self.least_units
 
+    def shown(self, units: str) -> str:
+        """Which keys are shown, in words."""
+        return f"about {self.shown_from} or more {units}, and all with {self.surely_from} or more"
+
     @property
     def sensitivity(self) -> int:
         """The most that one unit can move the numbers of all keys, added up."""

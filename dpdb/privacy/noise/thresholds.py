@@ -15,6 +15,7 @@ import numpy as np
 
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.noise.system import draw_exactly, geometric
 
 if TYPE_CHECKING:
@@ -83,6 +84,14 @@ def select_keys(
     noisy = above + drawn[: len(units)]
     shown = np.flatnonzero((noisy > mechanism.cut) & (above > 0))
     return shown, noisy[shown] + (mechanism.least_units - 1)
+
+
+def select_weighted_keys(
+    weights: npt.NDArray[np.int64], mechanism: WeightedKeys, noise: Noise
+) -> npt.NDArray[np.intp]:
+    """The places of the keys that are shown, of those that rows have."""
+    drawn = noise.gaussian(mechanism.variance, -(-len(weights) // _PADDED) * _PADDED)
+    return np.flatnonzero(weights + drawn[: len(weights)] > mechanism.threshold)
 
 
 def cut_laplace(mechanism: Threshold, size: int, noise: Noise) -> npt.NDArray[np.int64]:

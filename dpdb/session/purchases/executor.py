@@ -31,11 +31,12 @@ from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.mechanism import Additive, KeySelection
+from dpdb.privacy.mechanisms.mechanism import Additive
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.noise import ends, exponential, halves, smooth, staircase, thresholds
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
@@ -159,8 +160,14 @@ class Executor:
         Nothing of the other keys that rows have leaves this method.
         """
         counts, (release, *_) = self.engine.key_counts(plan, slots), plan.fresh
-        assert isinstance(release.mechanism, KeySelection)
-        shown, units = thresholds.select_keys(counts.units, release.mechanism, self.noise)
+        match release.mechanism:
+            case Threshold() as mechanism:
+                shown, units = thresholds.select_keys(counts.units, mechanism, self.noise)
+            case WeightedKeys() as mechanism:
+                shown = thresholds.select_weighted_keys(counts.weights, mechanism, self.noise)
+                units = np.zeros(len(shown), np.int64)  # their number is not told
+            case other:
+                raise AssertionError(f"{other.name} selects no keys")
         rows = counts.rows[shown]
         columns = [plain_values(vector, kind, rows) for vector, kind in counts.columns]
         return tuple(zip(*columns, strict=True)), units
@@ -200,7 +207,7 @@ class Executor:
                 chosen = [smooth.release(values, grid, mechanism, noise) for values in exact.cells]
             case FoundLimit():
                 return _at_limit(np.asarray(exact.cells), mechanism, noise)
-            case Threshold():
+            case Threshold() | WeightedKeys():
                 raise AssertionError("keys are selected before the rest is drawn")
             case other:
                 assert_never(other)

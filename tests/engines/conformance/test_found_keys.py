@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,18 @@ def test_units_are_counted_once_for_each_key(open_engine: OpenEngine, tmp_path: 
         (("Bonn",), 1), (("Ulm",), 2), (("ulm",), 1), ((None,), 1)]  # fmt: skip
     assert found(open_engine(), planned("n", policy, "WHERE x < 5")) == [
         ((-7,), 1), ((3,), 1), ((None,), 1)]  # fmt: skip
+
+
+def test_a_unit_s_weights_have_the_norm_of_one(open_engine: OpenEngine, tmp_path: Path) -> None:
+    """Of two cities each of ann's and bob's has ⌊2^30/√2⌋, and the one of cid's 2^30."""
+    half = math.isqrt(2**59)
+    for unit, expected in {
+        'unit = "who"\nrows_per_unit = 3': [half, half + 2**30, half, half],
+        "": [2 * 2**30, 3 * 2**30, 2**30, 2**30],
+    }.items():
+        folder = tmp_path / str(len(unit))
+        counts = open_engine().key_counts(planned("city", table(folder, ROWS, unit)), {})
+        assert counts.weights.tolist() == expected
 
 
 def test_the_rows_of_shown_keys_are_counted_and_no_others(
