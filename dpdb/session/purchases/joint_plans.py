@@ -149,7 +149,7 @@ class _Planner:
         (plan,) = plans_of(
             query.query, self.policy, share, self.rows, weights=weights, counts_at_once=at_once
         )
-        plan = with_strategies(plan)
+        plan = with_strategies(plan) if at_once else plan
         parts = {
             member: query.part(plan, member, self.policy, self.rows) for member in query.members
         }
