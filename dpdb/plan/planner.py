@@ -35,9 +35,12 @@ from dpdb.plan.releases.sharing import Sharing, sharing
 from dpdb.plan.unit_work import work_of
 from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.mechanisms.mechanism import BoundsSelection
 
 FOUND = Fraction(1, 4)
 """The part of a query's share that finds bounds."""
+_MOST_NEEDED = 10**6
+"""The most rows that bounds may need: ε is then so large that noise fits 64 bits on any grid."""
 _WIDEST = (43, 36, 29, 22)
 """Whole numbers are looked for up to 2 to such a power, the first for which ε is large enough."""
 
@@ -94,6 +97,13 @@ def _with_bounds_sought(
     for bits in _WIDEST:
         search = plan(finding(query, arguments, 1 << bits), policy, share.part(FOUND), rows)
         grids = [r.statistic.grid for r in search.releases if isinstance(r.statistic, Ranks)]
+        needed = (each.mechanism for each in search.releases)
+        rows_needed = max(e.rows_needed for e in needed if isinstance(e, BoundsSelection))
+        if rows_needed > _MOST_NEEDED:
+            raise TooLarge(
+                f"epsilon is too small to find bounds: {rows_needed:,} rows would be needed",
+                hint="ask for more epsilon, or for fewer sums and averages at once",
+            )
         widest = {
             argument: (grid.lower * grid.step, grid.upper * grid.step)
             for argument, grid in zip(arguments, grids, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
@@ -205,10 +206,13 @@ class Session(QueryAnswers):
             if not isinstance(select, Select) or recorded.is_cut:
                 raise Unsupported("the statement is not known as it was")
             options = select.query.options
-            for epsilon in dict.fromkeys((options.epsilon, recorded.price.epsilon or None)):
-                query = replace(select.query, options=replace(options, epsilon=epsilon))
-                if free := self._free(text, self._plans(query, self._rows, paid=False)):
-                    return free
+            prices = dict.fromkeys((options.epsilon, recorded.price.epsilon or None))
+            for epsilon, bounds in product(prices, dict.fromkeys((options.bounds, "find"))):
+                asked = replace(options, epsilon=epsilon, bounds=bounds)
+                query = replace(select.query, options=asked)
+                with suppress(DpdbError):  # it may have had other settings
+                    if free := self._free(text, self._plans(query, self._rows, paid=False)):
+                        return free
             raise Unsupported("the answer is not kept")
 
         try:

@@ -88,6 +88,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY plan, COUNT(*) FROM visits GROUP BY plan;
 select with anonymization anon_count(* clamped between 0 and 1) from visits;
 SELECT WITH ANONYMIZATION OPTIONS() AVG(points) AS date, ANON_COUNT(*) FROM visits HAVING date > 1;
 SELECT WITH ANONYMIZATION ANON_SUM(date CLAMPED BETWEEN 0 AND 100) FROM (SELECT points AS date FROM visits) AS v;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(bounds = 'find') AVG(income), SUM(age), COUNT(*) FROM people WHERE zip > 20000;
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) MAX(n) FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) plan, COUNT(*) AS n FROM visits GROUP BY plan) AS v;
 SELECT WITH ANONYMIZATION OPTIONS(epsilon = 0.5, kappa = 1) ANON_SUM(points) FROM visits;
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, delta = 1e-7, max_groups_contributed = 1, group_selection_strategy = PUBLIC_GROUPS) plan, COUNT(*) AS n FROM visits GROUP BY plan;

@@ -246,6 +246,7 @@ def test_a_ledger_keeps_the_bounds_for_later_sessions(shop: Path) -> None:
     other = session().execute("SELECT SUM(n) FROM t WHERE g = 0")
     assert other.notes[0].endswith("found before")
     assert {each.epsilon for each in other.releases} == {EACH}
+    assert session().answers()[0].rows == first.rows
     # They were told to nobody else.
     theirs = session("somebody").execute("SELECT SUM(n) FROM t WHERE g = 1")
     assert "and kept" in theirs.notes[0]
@@ -289,6 +290,10 @@ def test_sums_that_have_bounds_of_their_own_keep_them(tmp_path: Path) -> None:
     [
         ("SELECT MEDIAN(n) FROM t", MissingBounds, "APPROX_BOUNDS(n)"),
         ("SELECT STDDEV(n) FROM t", MissingBounds, "APPROX_BOUNDS(n)"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1e-5) SUM(n) FROM t",
+         TooLarge, "more epsilon"),
+        ("SELECT SUM(a) FROM (SELECT g, AVG(n) AS a FROM t GROUP BY g) AS s", MissingBounds,
+         "in a SELECT over tables alone"),
         ("SELECT AVG(d) FROM t", MissingBounds, "CLAMP(d, '2000-01-01'"),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 9) SUM(n) FROM t", InvalidOption, ""),
         ("SELECT SUM(n), SUM(n+1), SUM(n+2), SUM(n+3), SUM(n+4) FROM t", TooLarge, "fewer"),

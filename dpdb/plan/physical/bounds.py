@@ -136,7 +136,9 @@ def missing_bounds(aggregate: Aggregate, known: Environment, options: Options) -
         suggestion, found = f"; for some epsilon APPROX_BOUNDS({name}) suggests some", ""
         if dated:
             suggestion = ""
-        elif options.bounds != "find" and aggregate.function in (Function.SUM, Function.AVG):
+        elif options.bounds == "find" and aggregate.function in (Function.SUM, Function.AVG):
+            found = "ask in a SELECT over tables alone, for which bounds are found; or "
+        elif aggregate.function in (Function.SUM, Function.AVG):
             suggestion, found = "", "SET bounds = 'find' spends a quarter of epsilon on some; or "
         low, high = ("'2000-01-01'", "'2029-12-31'") if dated else ("low", "high")
         hint = (
