@@ -64,17 +64,6 @@ class Cube:
                 known[within] = known.get(within, 0.0) + more
         return known
 
-    def variance(self, keys: KeySet) -> float:
-        """The variance of each value of a level; infinite where the drawn levels do not tell it."""
-        known = self.information
-        if any(within not in known for within in subsets(keys)):
-            return math.inf
-        parts = (
-            math.prod(self.sizes[key] - 1 for key in within) / known[within]
-            for within in subsets(keys)
-        )
-        return math.fsum(parts) / self.cells(keys) ** 2
-
     def weights(self, keys: KeySet, drawn: int) -> Counter[float]:
         """The weights with which the noises of a drawn level are in each value of a level.
 

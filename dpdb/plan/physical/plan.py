@@ -280,15 +280,6 @@ class Plan:
         drawn = self.subplans or are_sought(self.found)
         return not drawn and all(estimate.contradiction for estimate in self.estimates)
 
-    @cached_property
-    def shown(self) -> tuple[Plan, ...]:
-        """The subplans as their values are shown, those of a cube when they add up."""
-        levels = {
-            place: plan for each in self.cubes
-            for place, plan in zip(each.places, each.shown, strict=True)
-        }  # fmt: skip
-        return tuple(levels.get(place, plan) for place, plan in enumerate(self.subplans))
-
     @property
     def aggregates(self) -> int:
         """The number of aggregates, those of subqueries included."""

@@ -145,7 +145,7 @@ class _Planner:
     def _planned(
         self, query: JointQuery, factor: Fraction, weights: tuple[Fraction, ...], at_once: bool
     ) -> JointPlan:
-        share = query.share.part(factor * len(query.members))
+        share = query.joint_share.part(factor)
         (plan,) = plans_of(
             query.query, self.policy, share, self.rows, weights=weights, counts_at_once=at_once
         )
