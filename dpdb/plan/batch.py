@@ -148,18 +148,21 @@ def noise_ratio(part: Plan, alone: Plan, releases: Collection[int] | None = None
 def _noises(estimate: Estimate, plan: Plan) -> list[float]:
     """The standard deviation of each sum that an aggregate reads, or the spread of a selection."""
     moments, step = estimate.moments, float(estimate.moments.step)
+    steps: tuple[float, ...] = 1.0, step, step**2
     match estimate.aggregate.function:
         case Function.COUNT:
             read = [moments.count]
         case Function.SUM:
-            read = [moments.sum]
+            read, steps = [moments.sum], (step,)
+        case Function.AVG:
+            read = [moments.count, moments.total]
         case _:
             read = [moments.count, moments.total, moments.squares]
-    sums = [each for each in read if each is not None]
+    sums = [(each, step) for each, step in zip(read, steps, strict=False) if each is not None]
     if not sums:
         # The interval beside a selection has its own part of the same ε.
         return [plan.releases[estimate.releases[0]].mechanism.spread]
-    return [step * math.sqrt(covariance(each, each, plan.releases)) for each in sums]
+    return [step * math.sqrt(covariance(each, each, plan.releases)) for each, step in sums]
 
 
 def joined(queries: Sequence[tuple[Query, BudgetShare]]) -> list[JointQuery]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.policy.budget import Budget, Composition
+from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 
@@ -64,3 +64,18 @@ def test_a_count_beside_anything_else_is_no_noisier(other: str) -> None:
     texts += [f"SELECT {each}" for each in several]
     for *_, alone, _, together in session.plan(texts).rows:
         assert alone is None or together <= alone
+
+
+def test_a_count_of_what_an_average_reads_is_no_noisier() -> None:
+    """The steps of a sum are no steps of the count beside it."""
+    budget = replace(BUDGETS[1], queries=2)
+    texts = [
+        "SELECT age >= 40, COUNT(*), SUM(age), AVG(income) FROM people GROUP BY age >= 40",
+        "SELECT age >= 40, COUNT(income) FROM people GROUP BY age >= 40",
+        "SELECT age >= 40, VARIANCE(income) FROM people GROUP BY age >= 40",
+    ]
+    for neighbors in Neighbors:
+        policy = replace(read_policy(PEOPLE), budget=budget, neighbors=neighbors)
+        for *_, alone, _, together in Session(policy).plan(texts[:2]).rows:
+            assert alone is None or together <= alone
+        assert Session(replace(policy, budget=replace(budget, queries=3))).plan(texts).rows

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpdb.errors import TooLarge
 from dpdb.plan.batch import JointQuery, noise_ratio
 from dpdb.plan.relations.regions import region
 from dpdb.policy.catalog import Policy
@@ -83,10 +84,10 @@ def drawn_together(
         Fraction(math.floor(_FINE * number * own / sum(spent) / len(each.together.members)), _FINE)
         for own, each in zip(spent, plans, strict=True)
     )
-    others = [
-        planner.best(each.together, factor) for each, factor in zip(plans, factors, strict=True)
-    ]
-    return others if all(each.worst <= _AS_GOOD for each in others) else plans
+    pairs = zip(plans, factors, strict=True)
+    others = [other for each, factor in pairs if (other := planner.best(each.together, factor))]
+    gain = len(others) == len(plans) and all(each.worst <= _AS_GOOD for each in others)
+    return others if gain else plans
 
 
 def _is_alike(one: JointPlan, other: JointPlan) -> bool:
@@ -106,33 +107,36 @@ class _Planner:
         """The plan of those statements of a joint query of which none is noisier than alone."""
         while len(query.members) > 1:
             found = self.best(query, Fraction(1))
-            if found.worst <= _AS_GOOD:
+            if found is None or found.worst <= _AS_GOOD:
                 return found
             noisiest = max(zip(found.ratios, found.parts, strict=True), key=lambda pair: pair[0])[1]
             left = tuple(member for member in query.members if member != noisiest)
             query = JointQuery(left, query.share)
         return None
 
-    def best(self, query: JointQuery, factor: Fraction) -> JointPlan:
-        """The best plan of a joint query with so many times its share.
+    def best(self, query: JointQuery, factor: Fraction) -> JointPlan | None:
+        """The best plan of a joint query with so many times its share; None if all are too large.
 
         No statement is noisier than alone if that can be; then the sum of squares is least.
         """
-        found = [
-            each for at_once in (False, True) for each in self._weighed(query, factor, at_once)
-        ]
-        return min(found, key=lambda each: (max(each.worst, _AS_GOOD), each.squares))
+        ways = (each for at_once in (False, True) for each in self._weighed(query, factor, at_once))
+        found = [each for each in ways if each is not None]
+        return min(found, key=lambda each: (max(each.worst, _AS_GOOD), each.squares), default=None)
 
-    def _weighed(self, query: JointQuery, factor: Fraction, at_once: bool) -> Iterator[JointPlan]:
+    def _weighed(
+        self, query: JointQuery, factor: Fraction, at_once: bool
+    ) -> Iterator[JointPlan | None]:
         """The plan with equal shares of all groups, and those with shares by what they need."""
         even = self._planned(query, factor, (), at_once)
         yield even
-        if len(even.plan.by_share) < 2:
+        if even is None or len(even.plan.by_share) < 2:
             return
         power = 2 if query.share.concentrated else 1
         ratios = [[r for r in self._ratios(even, group) if r] for group in even.plan.by_share]
         for summary in (_mean, _worst):
             needs = [summary(each) ** power for each in ratios]
+            if not 0 < sum(needs) < math.inf:
+                continue
             weights = tuple(Fraction(max(1, round(_FINE * each / sum(needs)))) for each in needs)
             yield self._planned(query, factor, weights, at_once)
 
@@ -144,11 +148,14 @@ class _Planner:
 
     def _planned(
         self, query: JointQuery, factor: Fraction, weights: tuple[Fraction, ...], at_once: bool
-    ) -> JointPlan:
+    ) -> JointPlan | None:
         share = query.joint_share.part(factor)
-        (plan,) = plans_of(
-            query.query, self.policy, share, self.rows, weights=weights, counts_at_once=at_once
-        )
+        try:
+            (plan,) = plans_of(
+                query.query, self.policy, share, self.rows, weights=weights, counts_at_once=at_once
+            )
+        except TooLarge:
+            return None
         plan = with_strategies(plan) if at_once else plan
         parts = {
             member: query.part(plan, member, self.policy, self.rows) for member in query.members
