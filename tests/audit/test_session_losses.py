@@ -22,6 +22,7 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.physical import plan
 from dpdb.plan.ranges.statistics import KeyUnits, Statistic, filters_of
 from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.random_sessions import rows_policy
 from tests.support.units import Database, Row
@@ -92,6 +93,19 @@ def test_a_session_loses_no_more_than_is_spent(
 ) -> None:
     witness = answers(session(SESSIONS[name], composition, neighbors, cap=cap))
     assert any(draw.inputs[0] != draw.inputs[1] for draw in witness.draws)
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+def test_filters_divide_the_rows_of_a_unit(noise: NoiseKind, tmp_path: Path) -> None:
+    """One row of two leaves a filter, the other stays: staircase noise loses all by the first."""
+    budget = Budget(Fraction(10), Fraction(1, 100), 10, Composition.PURE)
+    policy = replace(rows_policy(tmp_path, 2), budget=budget, neighbors=Neighbors.REPLACE)
+    asked = f"SELECT COUNT(*) FILTER (WHERE {APART[1]}), AVG(k) FILTER (WHERE {APART[0]}) FROM t"
+    one, other = (
+        Database({"t": [("a", x, k, "0", "true", "p", "7", "Ann") for x, k in pair] + ROWS[1:]})
+        for pair in ((("5", "7"), ("1", "3")), (("1", "7"), ("1", "7")))
+    )
+    answers((Script(policy, (f"SET mechanism = '{noise}'", asked)), one, other))
 
 
 @pytest.mark.parametrize("composition", Composition)

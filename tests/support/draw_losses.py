@@ -42,6 +42,17 @@ class LaplaceNoise:
 
 
 @dataclass(frozen=True)
+class StaircaseNoise:
+    """Noise whose probabilities change by exp(-1 / steps) at most within each `width`."""
+
+    width: int
+    steps: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        return total(pure(-(-change // self.width) / self.steps) for change in _apart(one, other))
+
+
+@dataclass(frozen=True)
 class Coins:
     """A function of what was told before, and of coins: no rows go in."""
 
@@ -319,6 +330,7 @@ class WeighedKeys:
 
 Kind = (
     LaplaceNoise
+    | StaircaseNoise
     | Coins
     | FinerNoise
     | GaussianNoise

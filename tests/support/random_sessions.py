@@ -65,7 +65,8 @@ OPTIONS = ("error = 3", "error = 20", "relative_error = 0.5", "relative_error = 
            "max_groups_contributed = 1", "max_rows_contributed = 1",
            "min_privacy_units_per_group = 2")  # fmt: skip
 SETTINGS = ("epsilon = 0.5", "epsilon = 2", "epsilon = 'default'", "mechanism = 'gaussian'",
-            "mechanism = 'laplace'", "mechanism = 'default'", "sensitivity = 'smooth'",
+            "mechanism = 'laplace'", "mechanism = 'staircase'", "mechanism = 'default'",
+            "sensitivity = 'smooth'",
             "sensitivity = 'global'", "interval = 'off'", "interval = 'on'", "repeats = 'fresh'",
             "repeats = 'free'")  # fmt: skip
 SOURCES = (

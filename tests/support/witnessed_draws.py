@@ -19,6 +19,7 @@ from unittest import mock
 import numpy as np
 
 from dpdb.plan.physical.plan import Plan
+from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.noise import exponential, halves, smooth, thresholds
@@ -38,6 +39,7 @@ from tests.support.draw_losses import (
     Secret,
     ShownKeys,
     SmoothNoise,
+    StaircaseNoise,
     Stop,
     WeighedKeys,
 )
@@ -109,7 +111,9 @@ class Witness:
             return outcome
         told = next(self.again, None)
         assert told is not None, kind
-        made = draw() if isinstance(told.kind, LaplaceNoise | GaussianNoise) else None
+        made = (
+            draw() if isinstance(told.kind, LaplaceNoise | GaussianNoise | StaircaseNoise) else None
+        )
         assert made is None or made.shape == told.outcome.shape
         assert kind() == told.kind, (kind(), told.kind)
         told.inputs.append(secret)
@@ -137,6 +141,8 @@ class Witness:
     def _added(self, original: Any) -> Any:
         def with_noise(numbers: Any, mechanism: Any, noise: Any) -> Any:
             def kind() -> Kind:
+                if isinstance(mechanism, Staircase):
+                    return StaircaseNoise(mechanism.sensitivity, mechanism.steps)
                 assert self.source.last is not None
                 return self.source.last
 

@@ -123,7 +123,7 @@ def check_spent(lost: Lost, balance: Balance, script: object) -> None:
         assert budget.delta - balance.delta_left == sums.delta, complaint
     else:
         by_rho = epsilon_by_rho(lost.rho, budget.delta * 9 / 10)
-        by_sum = lost.epsilon if not sums.delta else by_rho
+        by_sum = by_rho if sums.own_delta else lost.epsilon
         assert min(by_rho, by_sum) <= spent, complaint
     assert balance.epsilon_left >= 0 <= balance.delta_left, complaint
 

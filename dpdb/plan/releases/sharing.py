@@ -234,14 +234,15 @@ def sharing(query: Query, context: PlanningContext) -> Sharing:
 def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
     """The release groups of a query alone; no family where the size of the noise is given.
 
-    Families are made of sums and counts, to which each row of a unit adds by itself. A filter may
+    Families are made of sums and counts, to which each row of a unit adds by itself, with noise
+    whose loss is in proportion: of staircase noise one row of three can lose all. A filter may
     exclude another only where an argument is not NULL, as `x IS NULL` excludes AVG(x); by that
     fewer groups may have their filter in common. So the least number of shares is looked for.
     """
     groups = release_groups(query, context, recalled(query, context))
     options, keys = context.options, selects_keys(query)
     alone = Sharing(groups, keys=keys)
-    if len(groups) < 2 or options.has_accuracy_goal or options.kind.is_euclidean:
+    if len(groups) < 2 or options.has_accuracy_goal or not options.kind.draws_vectors:
         return alone
     added = {
         place: group
