@@ -36,7 +36,9 @@ def test_a_statement_is_planned_again_for_another_number_of_rows_and_another_bud
 ) -> None:
     """That number is public, and the sensitivity of an average follows from it."""
     made = []
-    monkeypatch.setattr(planned_once, "plan", lambda *given: made.append(given) or plan(*given))
+    monkeypatch.setattr(
+        planned_once, "plan", lambda *given, **named: made.append(given) or plan(*given, **named)
+    )
     here = world([Column("x", Kind.INTEGER, Fraction(0), Fraction(10), nullable=False)], REPLACE)
     with planned_once.planned_once():
         for statement, epsilon, number, plans in ASKED:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 from unittest import mock
 
 from dpdb.errors import DpdbError
@@ -37,29 +37,13 @@ Made = TypeVar("Made")
 class _Planned:
     """A plan or a refusal, and all that it was made from."""
 
-    query: Query
-    policy: Policy
-    share: BudgetShare
-    remembered: tuple[ReleasedGroup, ...]
+    asked: tuple[object, ...]
     counts: tuple[tuple[Table, int], ...]
     made: Plan | DpdbError
 
-    def answers(
-        self,
-        query: Query,
-        policy: Policy,
-        share: BudgetShare,
-        rows: RowCount,
-        remembered: tuple[ReleasedGroup, ...],
-    ) -> bool:
-        """Whether this is the plan of the query; asks for the same numbers of rows as planning."""
-        return (
-            self.share == share
-            and self.remembered == remembered
-            and self.query == query
-            and self.policy == policy
-            and all(rows(table) == count for table, count in self.counts)
-        )
+    def answers(self, asked: tuple[object, ...], rows: RowCount) -> bool:
+        """Whether this was asked; asks for the same numbers of rows as planning."""
+        return self.asked == asked and all(rows(table) == count for table, count in self.counts)
 
 
 @dataclass
@@ -99,10 +83,12 @@ class _Memory:
         share: BudgetShare,
         rows: RowCount,
         remembered: tuple[ReleasedGroup, ...] = (),
+        **more: Any,
     ) -> Plan:
         known = self.plans.setdefault(id(query.outputs), [])
+        asked = (share, more, remembered, query, policy)
         for planned in known:
-            if planned.answers(query, policy, share, rows, remembered):
+            if planned.answers(asked, rows):
                 return _given(planned.made)
         counts: list[tuple[Table, int]] = []
 
@@ -110,8 +96,8 @@ class _Memory:
             counts.append((table, rows(table)))
             return counts[-1][1]
 
-        made = _made(lambda: plan(query, policy, share, counted, remembered))
-        known.append(_Planned(query, policy, share, remembered, tuple(counts), made))
+        made = _made(lambda: plan(query, policy, share, counted, remembered, **more))
+        known.append(_Planned(asked, tuple(counts), made))
         return _given(made)
 
 

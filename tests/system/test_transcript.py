@@ -231,6 +231,10 @@ class _Drowned:
         self.values = self.values.reshape(shape)
         return self
 
+    def __array__(self, dtype=None, copy=None):
+        """The values alone, which a coarser level adds to released ones."""
+        return self.values
+
     def __radd__(self, exact):
         assert exact.dtype.kind in "iuO"
         return exact * 0 + self.values
@@ -262,6 +266,11 @@ def drowned(monkeypatch):
         assert 0 <= choose_width(values, centre, fraction, mechanism, noise) < widths
         return widths // 2
 
+    toss = gradual.coins
+
+    def no_heads(chance, size, noise):
+        return toss(chance, size, noise) & False
+
     walk_stops = thresholds.stops
 
     def stops(cells, rungs, *rest):
@@ -280,6 +289,7 @@ def drowned(monkeypatch):
     monkeypatch.setattr(SystemNoise, "laplace", lambda self, scale, size: _Drowned(size))
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, variance, size: _Drowned(size))
     monkeypatch.setattr(gradual, "refine", lambda coarse, *rest: coarse)
+    monkeypatch.setattr(gradual, "coins", no_heads)
     monkeypatch.setattr(smooth, "release", release_smoothly)
     monkeypatch.setattr(thresholds, "stops", stops)
     monkeypatch.setattr(exponential, "select_width", select_width)
