@@ -67,6 +67,7 @@ def _filtered(*conditions: str) -> str:
 ONE_COUNT = 1.36
 """The RMSE of discrete Laplace noise of scale 1: no count has less at ε = 1 ([GRS09])."""
 FOUR = "COUNT(*), SUM(income), AVG(income), AVG(age)"
+AVERAGES = "AVG(age), AVG(income)"
 QUARTILES = ", ".join(f"QUANTILE_CONT(income, {each})" for each in (0.25, 0.5, 0.75))
 TABLES = {
     "sums and counts": (
@@ -78,6 +79,8 @@ TABLES = {
         Question("STDDEV(income)", (2_190,), covered=95),
         Question(FOUR, (2.9, 2_500_000, 270, 0.0094), policy=NEVER_NULL, said="never NULL"),
         Question(FOUR, (3.46, None, 270, 0.0094)),
+        Question(AVERAGES, (0.0063, 180), policy=NEVER_NULL, said="never NULL", covered=95),
+        Question(AVERAGES, (0.0067, 193), covered=95),
         Question(_filtered("age >= 25", "age >= 35", "age >= 45", "age >= 55"), (2.75,) * 4),
         Question(_filtered("age < 30", "age BETWEEN 30 AND 49", "age >= 50"), (ONE_COUNT,) * 3),
     ),

@@ -11,8 +11,8 @@ from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions.expressions import Slot, interval_ends, slots
 from dpdb.plan.logical.query import Function, Output
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
-from dpdb.plan.ranges.statistics import Histogram, JointRanks, Part
-from dpdb.privacy.mechanisms.mechanism import LimitSelection
+from dpdb.plan.ranges.statistics import Histogram, JointRanks
+from dpdb.privacy.mechanisms.mechanism import LimitSelection, VectorNoise
 from dpdb.records import dataclass
 
 _FEW = 4
@@ -39,8 +39,8 @@ def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport
     sources = dict(enumerate(group.source for group in planned.remembered for _ in group.releases))
     for index, release in enumerate(planned.releases):
         label, group = labels.get(index, release.aggregate), next(groups)
-        for part in release.parts:
-            report = _report(release, part, label, group, planned.competing_rows)
+        for place in range(len(release.parts)):
+            report = _report(release, place, label, group, planned.competing_rows)
             if planned.waits(release):
                 report = replace(report, sensitivity=None, scale=None, margin=None)
             recalled = index in sources
@@ -154,11 +154,13 @@ def aggregate_label(planned: Plan, index: int) -> str:
 
 
 def _report(
-    release: Release, part: Part, label: str, group: int, competing_rows: int
+    release: Release, place: int, label: str, group: int, competing_rows: int
 ) -> ReleaseReport:
     """The report of one part of a release; that of a selection is about its score."""
-    mechanism, noise = release.mechanism, release.noise
-    loss, sensitivity, scale, margin = mechanism.loss, mechanism.sensitivity, mechanism.scale, None
+    mechanism, margin = release.mechanism, None
+    part, noise = release.parts[place], release.noise_of(place)
+    own = noise if noise is not None and isinstance(mechanism, VectorNoise) else mechanism
+    loss, sensitivity, scale = mechanism.loss, own.sensitivity, own.scale
     if noise is not None:
         margin = noise.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
         margin *= float(part.unit)

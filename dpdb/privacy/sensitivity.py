@@ -131,6 +131,17 @@ def joint(signed_bounds: Iterable[tuple[int, int]], contribution: Contribution) 
     return max(total(lower, upper, contribution) for lower, upper in signed_bounds)
 
 
+def box_steps(contribution: Contribution) -> int:
+    """The most changes of single rows of which a neighbour is made.
+
+    Each moves a vector of a number of rows and centred sums, in whatever cell, by at most one in
+    the norm of the box that holds what a row adds (`mechanisms.box`): a row that enters or leaves
+    is one such change. Under `replace` a row leaves and another enters, also where their number is
+    public: sums then change by twice the farthest distance from the centre at most.
+    """
+    return contribution.rows_per_unit * (2 if contribution.neighbors is Neighbors.REPLACE else 1)
+
+
 def distinct(contribution: Contribution) -> int:
     """The sensitivity of the number of distinct values.
 

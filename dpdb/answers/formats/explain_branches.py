@@ -40,6 +40,7 @@ from dpdb.privacy.mechanisms.mechanism import (
     LimitSelection,
     SecretNoise,
     ValueSelection,
+    VectorNoise,
 )
 
 CONFIDENCES = (0.5, 0.9, 0.95)
@@ -52,6 +53,8 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
     if isinstance(mechanism, Additive):
         if not isinstance(statistic, Joint):
             yield from _noise(mechanism, release, competing_rows)
+    elif isinstance(mechanism, VectorNoise):
+        yield "noise", "one draw for all parts, in a box of their changes"
     elif isinstance(mechanism, CountedKeys):
         least, sure = mechanism.shown_from, mechanism.surely_from
         yield "shown", f"from about {least} units on, for sure from {sure}"
@@ -122,7 +125,8 @@ def _interval(bracket: IntervalSelection) -> Iterator[tuple[str, str]]:
 
 def formulas(statistic: Joint) -> str:
     """The formulas of all parts, with the meaning of y if it is used."""
-    parts = [_formula(part) for part in statistic.parts]
+    several = len({each.argument for each in statistic.totals}) > 1
+    parts = [_formula(part, several=several) for part in statistic.parts]
     total = next((p.statistic for p in statistic.parts if isinstance(p.statistic, Total)), None)
     with_y = [part for part in parts if "y" in part]
     if not with_y or total is None:
@@ -146,7 +150,12 @@ def accuracies(plan: Plan) -> Iterator[str]:
                 )
 
 
-def _formula(part: Part) -> str:
+def named(argument: Expr) -> str:
+    """The name of a column, or an x for what is worked out."""
+    return printable(argument.column.name) if isinstance(argument, ColumnRef) else "x"
+
+
+def _formula(part: Part, *, several: bool) -> str:
     statistic = part.statistic
     times = "" if part.weight == 1 else f"{figure(Fraction(part.weight))}·"
     if not isinstance(statistic, Total):
@@ -154,7 +163,8 @@ def _formula(part: Part) -> str:
     step, centre = statistic.grid.step, statistic.centre
     match statistic.coefficients:
         case (constant, 1):
-            return f"{times}Σ({_less('x', (centre - constant) * step)})"
+            name = named(statistic.argument) if several else "x"
+            return f"{times}Σ({_less(name, (centre - constant) * step)})"
         case (constant, -1):
             return f"{times}Σ({figure((centre + constant) * step)} - x)"
     scaled = [c * step**k for k, c in zip((2, 1, 0), (*statistic.coefficients, 0)[:3], strict=True)]

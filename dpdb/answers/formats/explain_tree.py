@@ -12,6 +12,7 @@ from itertools import groupby
 from dpdb.answers.formats.explain_branches import (
     accuracies,
     formulas,
+    named,
     noise_facts,
     origin_of_bounds,
     source_lines,
@@ -30,7 +31,7 @@ from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
 from dpdb.policy.timestamps import iso_text
-from dpdb.privacy.mechanisms.mechanism import GridSelection, LimitSelection
+from dpdb.privacy.mechanisms.mechanism import Additive, GridSelection, LimitSelection
 from dpdb.records import dataclass
 
 _SHOWN_SEGMENTS = 8
@@ -172,7 +173,7 @@ def _facts(
 def _scale_in_bounds(release: Release) -> str:
     """The scale of a vector as a multiple of the width of bounds U and L; empty if it is none."""
     vector, noise = release.statistic, release.noise
-    if not isinstance(vector, Joint) or vector.grid is None or noise is None:
+    if not (isinstance(vector, Joint) and vector.grid and isinstance(noise, Additive)):
         return ""
     times = noise.scale * noise.epsilon / (vector.grid.upper - vector.grid.lower)
     shown = "" if times == 1 else f"{figure(times)}·"
@@ -189,7 +190,10 @@ def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
         case (Total() | Ranks() as statistic) | Tally(weight=Total() as statistic):
             yield "bounds", _bounds(drawn, statistic, given) + _shift(statistic)
         case Joint(argument=argument, grid=grid) as vector if argument and grid:
-            yield "bounds", _bounds(drawn, Total(argument, None, grid), given)
+            totals = {each.argument: each for each in vector.totals}
+            for x, each in totals.items():
+                name = f"{named(x)} " if len(totals) > 1 else ""
+                yield "bounds", name + _bounds(drawn, Total(x, None, each.grid), given)
             yield "parts", formulas(vector)
 
 
@@ -200,7 +204,8 @@ def _change(reports: Sequence[ReleaseReport], whose: str, changes: str) -> str:
     if not sizes:
         return most
     if len(reports) > 1:
-        most = f"the most {whose} can change them, added up"
+        together = "each by itself" if len(sizes) > 1 else "added up"
+        most = f"the most {whose} can change them, {together}"
     if len(sizes) > 1:
         most += ", in units of each"
     return f"{', '.join(sizes)}, {most}"

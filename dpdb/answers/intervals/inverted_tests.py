@@ -22,12 +22,14 @@ from functools import cached_property
 import numpy as np
 
 from dpdb.answers.estimates import Draws, at_least_one, deviation, read
+from dpdb.answers.intervals.box_tails import reach_of
 from dpdb.answers.intervals.noise_tails import SINGLE, TINY, Functions, Real, SumOfNoises
 from dpdb.answers.intervals.weighted_noises import PairOfSums
 from dpdb.plan.logical.query import SAMPLED
 from dpdb.plan.physical.moments import Combination, Estimate, PartIndex
 from dpdb.plan.physical.plan import Plan
-from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.mechanisms.box import Coordinate
+from dpdb.privacy.mechanisms.mechanism import PublicNoise
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 
@@ -179,8 +181,10 @@ class NoisyMoments:
         levels = [self.plan.releases[release].level for release, _ in self._places]
         [law] = {noise.law for noise in self._noises}
         assert law is not None
-        scales = tuple(float(noise.scale) for noise in self._noises)
-        noises: SumOfNoises | PairOfSums = SumOfNoises(law, scales, confidence)
+        scales = tuple(map(reach_of, self._noises))
+        boxes = (each.dimensions for each in self._noises if isinstance(each, Coordinate))
+        dimensions = next(boxes, 0)
+        noises: SumOfNoises | PairOfSums = SumOfNoises(law, scales, confidence, dimensions)
         if first := levels[0]:
             deviations = [each.deviation for each in levels if each]
             noises = PairOfSums(first.terms, deviations[-1] / deviations[0], confidence)
@@ -200,9 +204,9 @@ class NoisyMoments:
         return sorted({place for each in combinations if each for place, _ in each.weights})
 
     @cached_property
-    def _noises(self) -> list[Additive]:
+    def _noises(self) -> list[PublicNoise]:
         """The noise at each place."""
-        noises = [self.plan.releases[release].noise for release, _ in self._places]
+        noises = [self.plan.releases[release].noise_of(part) for release, part in self._places]
         return [each for each in noises if each is not None]
 
 

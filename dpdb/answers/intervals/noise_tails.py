@@ -14,11 +14,11 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from dpdb.answers.intervals import weighted_noises
+from dpdb.answers.intervals import box_tails, weighted_noises
 from dpdb.plan.physical.moments import Combination
 from dpdb.plan.physical.plan import Plan, at_once
 from dpdb.privacy.mechanisms.kinds import Law
-from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.mechanisms.mechanism import PublicNoise
 from dpdb.privacy.search import normal_quantile
 from dpdb.records import dataclass
 
@@ -46,11 +46,16 @@ _STEPS, _END = 2**14, 100.0
 
 @dataclass(frozen=True)
 class SumOfNoises:
-    """Independent noises of one law to be weighed and added, with the confidence asked for."""
+    """Noises of one law to be weighed and added, with the confidence asked for.
+
+    They are independent, or coordinates of one box.
+    """
 
     law: Law
     scales: tuple[float, ...]
     confidence: float
+    dimensions: int = 0
+    """The number of coordinates of the box that all noises are coordinates of."""
 
     def room(self, distance: Real, weights: Sequence[Real], functions: Functions) -> Real:
         """About the amount by which `distance` could grow and still be noise alone.
@@ -65,6 +70,12 @@ class SumOfNoises:
                 tail = _log_laplace_tail(functions.maximum(distance, 0.0), scales, functions)
                 past = functions.minimum(distance, 0.0)
                 return largest * (tail - self._log_failure) - past
+            case Law.BOX:
+                tail = box_tails.log_tail(
+                    functions.maximum(distance, 0.0), scales, self.dimensions, functions
+                )
+                past = functions.minimum(distance, 0.0)
+                return reduce(functions.maximum, scales) * (tail - self._log_failure) - past
             case Law.NORMAL:
                 deviation = functions.sqrt(sum(scale * scale for scale in scales))
                 return self._deviations * deviation - distance
@@ -144,12 +155,20 @@ def margin_of(combination: Combination, plan: Plan, confidence: float) -> float:
     """A z that the noise in a combination exceeds with probability at most 1 - confidence."""
     if any(plan.releases[release].level for (release, _), _ in combination.weights):
         return _margin_of_levels(combination, plan, confidence)
-    noises, weights = list[Additive](), list[float]()
-    for (release, _), weight in combination.weights:
-        drawn = plan.releases[release]
-        assert drawn.noise is not None
-        noises += [drawn.noise] * drawn.terms
-        weights += [float(weight)] * drawn.terms
+    of_draws = dict[tuple[int, int], list[tuple[float, PublicNoise]]]()
+    for (release, part), weight in combination.weights:
+        noise = plan.releases[release].noise_of(part)
+        assert noise is not None
+        draw = 0 if noise.law is Law.BOX else part  # noises of other laws are independent
+        of_draws.setdefault((release, draw), []).append((float(weight), noise))
+    draws = tuple((tuple(own), plan.releases[at].terms) for (at, _), own in of_draws.items())
+    if any(noise.law is Law.BOX for own, _ in draws for _, noise in own):
+        return box_tails.margin(draws, confidence)
+    noises, weights = list[PublicNoise](), list[float]()
+    for own, terms in draws:
+        for each, noise in own:
+            noises += [noise] * terms
+            weights += [each] * terms
     return margin(tuple(weights), tuple(noises), confidence)
 
 
@@ -166,7 +185,7 @@ def _margin_of_levels(combination: Combination, plan: Plan, confidence: float) -
 
 
 @lru_cache(maxsize=256)
-def margin(weights: tuple[float, ...], noises: tuple[Additive, ...], confidence: float) -> float:
+def margin(weights: tuple[float, ...], noises: tuple[PublicNoise, ...], confidence: float) -> float:
     """A z that |Σ weight · noise| exceeds with probability at most 1 - confidence.
 
     For noises of different laws, or of none, each stays within its own quantile at the confidence

@@ -9,7 +9,7 @@ some units, without which it would be no density; quantiles are that much larger
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from types import ModuleType
 from typing import Any, assert_never
@@ -18,7 +18,7 @@ import numpy as np
 
 from dpdb.plan.physical.cubes import WeightedNoises
 from dpdb.privacy.mechanisms.kinds import Law
-from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.mechanisms.mechanism import PublicNoise
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 
@@ -37,7 +37,7 @@ _SMOOTH = 1.75
 """
 
 
-def _log_characteristic(noise: Additive, t: Array) -> Array:
+def log_characteristic(noise: PublicNoise, t: Array) -> Array:
     """The logarithm of the characteristic function of whole noise, which is symmetric.
 
     Of Laplace noise with r = exp(-1/scale) it is (1 - r)²/(1 - 2r·cos t + r²), and of Gaussian
@@ -54,8 +54,8 @@ def _log_characteristic(noise: Additive, t: Array) -> Array:
             others = (-square * ((near + way) ** 2 - near**2) for way in (-2 * np.pi, 2 * np.pi))
             whole = math.log1p(2 * math.exp(-square * (2 * math.pi) ** 2))
             return np.asarray(-square * near**2 + np.log1p(sum(map(np.exp, others))) - whole)
-        case None:
-            raise AssertionError("only noise with a law is in a cube")
+        case Law.BOX | None:
+            raise AssertionError("only independent noise with a law is in a cube")
         case other:
             assert_never(other)
 
@@ -70,13 +70,21 @@ def margin(terms: WeightedNoises, confidence: float) -> float:
     deviation = math.sqrt(sum(w * w * number * float(n.variance) for w, number, n in terms))
     if not deviation:
         return 0.0
+
+    def transform(t: Array) -> Array:
+        logs = (number * log_characteristic(noise, t * weight) for weight, number, noise in terms)
+        return np.asarray(np.exp(sum(logs)))
+
+    return reach(transform, deviation, confidence)
+
+
+def reach(transform: Callable[[Array], Array], deviation: float, confidence: float) -> float:
+    """The z of `margin` of a symmetric law with this characteristic function and deviation."""
     unit = deviation / _FINE
     points = 2 * _REACH * _FINE
     t = np.arange(points // 2 + 1) * (2 * np.pi / points)
-    log = -((_SMOOTH * t) ** 2) / 2
-    for weight, number, noise in terms:
-        log += number * _log_characteristic(noise, t * (weight / unit))
-    law = np.fft.irfft(np.exp(log), points)[: points // 2]
+    values = transform(t / unit) * np.exp(-((_SMOOTH * t) ** 2) / 2)
+    law = np.fft.irfft(values, points)[: points // 2]
     outside = 1 - np.cumsum(law) * 2 + law[0]
     failing = 1 - confidence
     least = max(failing, _LEAST)

@@ -191,8 +191,7 @@ class Statistics:
 
     def _joint(self, statistic: Joint) -> Array:
         """For each cell a number for each part of a vector: `weight` times the part's own."""
-        ends = [abs(end) for bounds in statistic.signed_bounds for end in bounds]
-        held = representation(max(ends))
+        held = representation(statistic.largest)
         columns = []
         for part in statistic.parts:
             own = self.statistic(part.statistic)

@@ -25,12 +25,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
-from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.mechanisms.mechanism import PublicNoise
 from dpdb.records import dataclass
 
 KeySet = tuple[int, ...]
 """The indices of the keys of a level, in ascending order."""
-WeightedNoises = tuple[tuple[float, int, Additive], ...]
+WeightedNoises = tuple[tuple[float, int, PublicNoise], ...]
 """Independent noises in a sum: the weight of each, how many have it, and their law."""
 
 
@@ -98,7 +98,7 @@ class LevelNoise:
 
     cube: Cube
     keys: KeySet
-    noises: tuple[Additive | None, ...]
+    noises: tuple[PublicNoise | None, ...]
     """The noise of the release at each level of the cube; None where it is not drawn."""
 
     @cached_property

@@ -17,6 +17,7 @@ from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.levels import LOOKS
+from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
 from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds
 from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
@@ -131,6 +132,13 @@ class MechanismChoice:
                 raise InternalError(f"{kind} noise draws no vectors")
             case other:
                 assert_never(other)
+
+    def for_box(self, halves: tuple[int, ...], share: BudgetShare) -> Box:
+        """The noise of one box, for a number of rows and sums that a row moves by these at most."""
+        noise = Box(halves, share.epsilon, sensitivity.box_steps(self.contribution))
+        if noise.scale > MAX_SCALE:
+            raise self._too_large()
+        return noise
 
     def for_distinct(self, share: BudgetShare) -> Mechanism:
         """The mechanism for a number of different values."""

@@ -79,13 +79,14 @@ class MomentLowering:
         return self.choice.contribution
 
     @property
-    def _argument(self) -> Expr:
+    def summed(self) -> Expr:
+        """The argument, of which there are sums."""
         assert self.argument is not None
         return self.argument
 
     def _sum(self) -> Lowering:
         grid = self.grid_of(False)
-        release = self._release("sum", Total(self._argument, self.where, grid), self.share)
+        release = self._release("sum", Total(self.summed, self.where, grid), self.share)
         return [release], Moments(grid, sum=value())
 
     def _counts(self, needed: frozenset[Moment]) -> Lowering:
@@ -121,13 +122,13 @@ class MomentLowering:
             return [], Moments(rows=number, count=number)
         grid = self.grid_of(Moment.SQUARES in needed)
         centre = grid.centre
-        total = Total(self._argument, self.where, grid, centre)
+        total = Total(self.summed, self.where, grid, centre)
         if Moment.SQUARES not in needed:
             release = self._release("avg", total, self.share, max(rows, 1))
-            return [release], self._about(grid, number, value())
+            return [release], self.about(grid, number, value())
         if self.is_split:
             return self._split(grid, needed, rows)
-        squares = Total(self._argument, self.where, grid, centre, (0, 0, 1))
+        squares = Total(self.summed, self.where, grid, centre, (0, 0, 1))
         of_squares, of_total = mechanism_choice.PUBLIC_COUNT_WEIGHTS
         of_total *= max(_half(grid), 1)
         parts = (
@@ -138,7 +139,7 @@ class MomentLowering:
             value(0, 1, 1 / Fraction(of_total)),
             value(0, 0, 1 / Fraction(of_squares)),
         )
-        return [self._joint("variance", parts)], self._about(grid, number, read_total, read_squares)
+        return [self._joint("variance", parts)], self.about(grid, number, read_total, read_squares)
 
     def _split(
         self, grid: Grid, needed: frozenset[Moment], public_rows: int | None = None
@@ -150,9 +151,9 @@ class MomentLowering:
         of_total, of_count = mechanism_choice.AVERAGE_SPLIT
         if Moment.SQUARES in needed:
             of_squares, of_total, of_count = mechanism_choice.VARIANCE_SPLIT
-            squares = Total(self._argument, self.where, grid, centre, (-offset, 0, 1))
+            squares = Total(self.summed, self.where, grid, centre, (-offset, 0, 1))
             parts.append((of_squares, "sum_of_squares", squares))
-        total = Total(self._argument, self.where, grid, centre)
+        total = Total(self.summed, self.where, grid, centre)
         parts.append((of_total, "sum", total))
         if public_rows is None:
             parts.append((of_count, "count", self._count()))
@@ -167,7 +168,7 @@ class MomentLowering:
         number = value(at + 1) if public_rows is None else constant(public_rows)
         read_squares = value(0) + number * offset if Moment.SQUARES in needed else None
         rows = value(at + 2) if Moment.ROWS in needed else None
-        return releases, self._about(grid, number, value(at), read_squares, rows=rows)
+        return releases, self.about(grid, number, value(at), read_squares, rows=rows)
 
     def _jointly(self, grid: Grid, needed: frozenset[Moment]) -> Lowering:
         """All moments from one vector, and the number of NULLs, which no other part counts."""
@@ -188,7 +189,7 @@ class MomentLowering:
             rows = combinations[0] + value(0, len(parts), Fraction(1, weight))
             parts.append(Part("null_count", nulls, weight, Fraction(1, weight)))
         name = "variance" if Moment.SQUARES in needed else "avg"
-        return [self._joint(name, parts)], self._about(grid, *combinations, rows=rows)
+        return [self._joint(name, parts)], self.about(grid, *combinations, rows=rows)
 
     def _distances(self, grid: Grid) -> tuple[list[Part], tuple[Combination, Combination]]:
         """A = Σ (x - L) and B = Σ (U - x), to which a row adds w = U - L in all, whatever it holds.
@@ -241,7 +242,7 @@ class MomentLowering:
         ]
         return parts, _combinations_of_polynomials(half)
 
-    def _about(
+    def about(
         self,
         grid: Grid,
         number: Combination,
@@ -256,7 +257,7 @@ class MomentLowering:
         return Moments(grid, grid.centre, rows, number, total, squares, about_zero)
 
     def _total(self, grid: Grid, *coefficients: int) -> Total:
-        return Total(self._argument, self.where, grid, grid.centre, coefficients)
+        return Total(self.summed, self.where, grid, grid.centre, coefficients)
 
     def _count(self, *, all_rows: bool = False) -> Count:
         return Count(self.argument if self.nullable and not all_rows else None, self.where)

@@ -33,7 +33,12 @@ from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
-from dpdb.privacy.mechanisms.mechanism import Additive, IntervalSelection, Mechanism, public_noise
+from dpdb.privacy.mechanisms.mechanism import (
+    IntervalSelection,
+    Mechanism,
+    PublicNoise,
+    public_noise,
+)
 from dpdb.records import dataclass
 
 CONFIDENCE = 0.95
@@ -78,8 +83,12 @@ class Release:
         fields = self.aggregate, self.statistic, self.mechanism, self.unit, self.column, self.terms
         return hash(fields)
 
+    def noise_of(self, part: int) -> PublicNoise | None:
+        """The noise on a part of each value, where its law is public."""
+        return public_noise(self.mechanism, part)
+
     @property
-    def noise(self) -> Additive | None:
+    def noise(self) -> PublicNoise | None:
         """The noise on each value, where its law is public."""
         return public_noise(self.mechanism)
 
@@ -118,6 +127,8 @@ class ReleasedGroup:
     """For a derived group, the releases it was computed from, in words; None if it was drawn."""
     linear: bool = False
     """Whether only counts and sums may be read, because the values add up several noises."""
+    more: tuple[GroupMoments, ...] = ()
+    """The moments of more arguments over the same filter, which one vector tells."""
     series: tuple[str | None, ...] = field(default=(), compare=False)
     """The series that each release is a level of, or None; empty if no release is a level.
 
@@ -127,6 +138,11 @@ class ReleasedGroup:
     def __hash__(self) -> int:
         """The hash of the releases alone, which cache theirs."""
         return hash(self.releases)
+
+    @property
+    def reads(self) -> tuple[GroupMoments, ...]:
+        """The moments that the releases tell, of each argument."""
+        return (self.read, *self.more)
 
     @cached_property
     def loss(self) -> Loss:

@@ -98,7 +98,8 @@ class Joint:
     """A vector of statistics that one row moves together, so that they have one sensitivity.
 
     All totals have the same argument, grid and rows. Beside them may stand a count of rows in which
-    the argument is NULL, as no row is in both.
+    the argument is NULL, as no row is in both. In a vector with the noise of a box each total has
+    an argument of its own, over the same rows.
     """
 
     parts: tuple[Part, ...]
@@ -106,12 +107,12 @@ class Joint:
     @property
     def argument(self) -> Expr | None:
         """The argument of the totals; None where there are only counts."""
-        return next((each.argument for each in self._totals), None)
+        return next((each.argument for each in self.totals), None)
 
     @property
     def grid(self) -> Grid | None:
         """The grid of the totals."""
-        return next((each.grid for each in self._totals), None)
+        return next((each.grid for each in self.totals), None)
 
     @property
     def where(self) -> Expr | None:
@@ -120,8 +121,16 @@ class Joint:
         return None if isinstance(statistic, Histogram | KeyUnits) else statistic.where
 
     @property
-    def _totals(self) -> list[Total]:
+    def totals(self) -> list[Total]:
+        """The totals among the parts."""
         return [part.statistic for part in self.parts if isinstance(part.statistic, Total)]
+
+    @property
+    def largest(self) -> int:
+        """The most that one row adds to a part, with its weight."""
+        if len({each.argument for each in self.totals}) > 1:
+            return max(1, *(abs(end) for each in self.totals for end in each.bounds))
+        return max(abs(end) for bounds in self.signed_bounds for end in bounds)
 
     @cached_property
     def signed_bounds(self) -> tuple[tuple[int, int], ...]:
@@ -150,7 +159,7 @@ class Joint:
 
     def _ends(self, polynomial: list[int]) -> tuple[int, int]:
         """The least and greatest value of a polynomial in x - centre on the grid."""
-        total = next(iter(self._totals), None)
+        total = next(iter(self.totals), None)
         if total is None:
             return polynomial[0], polynomial[0]
         low, high = total.grid.lower - total.centre, total.grid.upper - total.centre

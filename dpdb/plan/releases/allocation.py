@@ -161,7 +161,7 @@ def _least_for_error(
 def _only_release(lowering: AggregateLowering, option: str) -> tuple[Release, Additive]:
     """The release behind an aggregate that has just one, and its noise of a known scale."""
     match lowering.lower().releases:
-        case [Release(statistic=statistic, noise=noise) as only] if noise is not None:
+        case [Release(statistic=statistic, noise=noise) as only] if isinstance(noise, Additive):
             if not isinstance(statistic, Joint | Histogram):
                 return only, noise
     raise InvalidOption(

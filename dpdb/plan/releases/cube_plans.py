@@ -18,7 +18,7 @@ from dpdb.plan.logical.query import Options, Query
 from dpdb.plan.physical.cubes import Cube, KeySet, LevelNoise, subsets
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import DrawnCube, Plan
-from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.mechanisms.mechanism import PublicNoise
 
 HUNDRED = 100
 MOST_TRIES = 6_000
@@ -257,7 +257,7 @@ def _shown(
     """The plan of a level that reads the values that add up, with the noises that they have."""
     model = next(each for each in whole if each.releases)
 
-    def noise(plan: Plan, index: int) -> Additive | None:
+    def noise(plan: Plan, index: int) -> PublicNoise | None:
         return plan.releases[index].noise if plan.releases else None
 
     releases = tuple(

@@ -122,7 +122,7 @@ def _regrouped(query: Query, kept: KeptOver, *, same: bool = False) -> Iterator[
 
 def _regrouping(of: KeptGroup, query: Query, fixed: Mapping[Expr, Value]) -> Regrouping | None:
     """The regrouping of a kept group to the cells of a query and `fixed` values of other keys."""
-    if single_value(of.group.read.argument) is not None:
+    if any(single_value(each.argument) is not None for each in of.group.reads):
         return None
     if {*query.keys, *fixed} - {*of.keys} or fixed.keys() & {*query.keys}:
         return None
@@ -154,14 +154,17 @@ def _alone(part: Regrouping) -> Derivation:
     """The group that one regrouping gives."""
     drawn, terms = part.of.group, part.terms
     releases = tuple(replace(each, terms=each.terms * terms) for each in drawn.releases)
-    read = replace(drawn.read, moments=drawn.read.moments.with_constants_times(terms))
+    read, *more = (
+        replace(each, moments=each.moments.with_constants_times(terms)) for each in drawn.reads
+    )
     if terms > 1:
         source = f"{terms} groups of an earlier answer, added up"
     elif any(place is not None for place in part.fixed):
         source = "one group of an earlier answer"
     else:
         source = "an earlier answer"
-    return Derivation(ReleasedGroup(read, releases, source, linear=terms > 1), (part,))
+    group = ReleasedGroup(read, releases, source, linear=terms > 1, more=tuple(more))
+    return Derivation(group, (part,))
 
 
 def _difference(whole: Regrouping, part: Regrouping) -> Iterator[Derivation]:

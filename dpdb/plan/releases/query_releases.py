@@ -9,6 +9,7 @@ from itertools import islice
 
 from dpdb.errors import TooLarge
 from dpdb.plan.logical.query import Query
+from dpdb.plan.physical.box_lowering import lower_together
 from dpdb.plan.physical.lowering import (
     NO_SHARE,
     AggregateLowering,
@@ -69,15 +70,17 @@ class QueryReleases:
         before = recalled(self.query, self.context)
         more = beside(before, self.query, self.context)
         self.reused = (*dict.fromkeys(before.values()), *more)
-        reads = []
+        reads, owners = list[GroupMoments](), list[ReleasedGroup]()
         series: list[str | None] = []
         for group in self.reused:
-            reads.append(group.read.moved(len(self.releases)))
+            reads += [each.moved(len(self.releases)) for each in group.reads]
+            owners += [group] * len(group.reads)
             self.releases += group.releases
             series += group.series or [None] * len(group.releases)
-        read_of = dict(zip(self.reused, combined(reads, self.releases, series), strict=True))
+        shared = list(zip(owners, combined(reads, self.releases, series), strict=True))
         for index, group in before.items():
-            self.estimates[index] = _estimate(index, self._lowering(index), [read_of[group]])
+            own = [each for owner, each in shared if owner == group]
+            self.estimates[index] = _estimate(index, self._lowering(index), own)
 
     def draw_all(self, shared: Sharing, shares: Iterator[BudgetShare]) -> None:
         """Add the releases of all groups: each takes the next share, or a part of its family's.
@@ -125,6 +128,16 @@ class QueryReleases:
                 places = (0,) if segments is None else segments
                 added = Combination.of({(first, place): Fraction(1) for place in places})
                 self._add_count(member, first, added, segments)
+        elif group.box:
+            of = [self._lowering(each, share, filters) for each in group.box]
+            release, moments = lower_together([each.moments for each in of], group.needed)
+            self.lowerings |= zip(group.box, of, strict=True)
+            read, *more = (
+                GroupMoments(each.aggregate.argument, each.aggregate.where, own)
+                for each, own in zip(of, moments, strict=True)
+            )
+            self.releases.append(release)
+            self.groups.append((first, ReleasedGroup(read, (release,), more=tuple(more))))
         elif group.needed:
             lowered = lowering.lower_moments(group.needed)
             self.releases += lowered.releases
@@ -163,14 +176,14 @@ class QueryReleases:
 
     def all_estimates(self) -> tuple[Estimate, ...]:
         """The estimates of all aggregates, in their order."""
-        read = [group.read.moved(first) for first, group in self.groups]
-        shared = combined(read, self.releases)
+        drawn = [(first, group, each) for first, group in self.groups for each in group.reads]
+        shared = combined([each.moved(first) for first, _, each in drawn], self.releases)
 
         def estimate(index: int) -> Estimate:
             kind = self.context.options.kind_for(self.query.aggregates[index].function)
             own = [
                 each
-                for each, (_, group) in zip(shared, self.groups, strict=True)
+                for each, (_, group, _) in zip(shared, drawn, strict=True)
                 if has_noise_of(kind, group.releases)
             ]
             # The range is known already of a lowering that releases were made with.

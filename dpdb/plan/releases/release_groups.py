@@ -8,13 +8,16 @@ where the number of NULLs is a part of the vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import MissingBounds, TooLarge
 from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.expressions.single_values import single_value
+from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Aggregate, Function, Query
+from dpdb.plan.physical.box_lowering import is_less_noisy
 from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.physical.moments import GroupMoments, Moment, moments_of
 from dpdb.plan.physical.plan import Release
@@ -38,6 +41,8 @@ class ReleaseGroup:
     """The moments to be read from its releases; none for another aggregate."""
     counts: CountGroup | None = None
     """Counts that are drawn as one, as sums over the same segments."""
+    box: tuple[int, ...] = ()
+    """The averages, one of each argument, that are drawn as one vector with the noise of a box."""
 
 
 def is_public(index: int, query: Query, context: PlanningContext) -> bool:
@@ -50,12 +55,12 @@ def is_public(index: int, query: Query, context: PlanningContext) -> bool:
 
 
 def release_groups(
-    query: Query, context: PlanningContext, before: Collection[int] = ()
+    query: Query, context: PlanningContext, before: Collection[int] = (), *, boxed: bool = True
 ) -> tuple[ReleaseGroup, ...]:
     """The groups of a query's own aggregates that are noisy, by their first aggregate.
 
     A query that fixes the size of its noise has a group for each. Those `before`, which follow
-    from releases that are remembered, are in none.
+    from releases that are remembered, are in none. Unless `boxed`, averages stay by themselves.
     """
     known = {*before, *told_by_keys(query, context)}
     noisy = [
@@ -80,7 +85,78 @@ def release_groups(
             over = [each for each in over if each not in sums]
         groups += _over_one_filter(over, query, context) if over else ()
     groups += _of_counts(counts, len(groups), query, context)
+    if boxed and not query.cube and not context.concentrated and context.options.kind.draws_vectors:
+        groups = _in_boxes(groups, asked, query, context)
     return tuple(sorted(groups, key=lambda group: group.aggregate))
+
+
+def _in_boxes(
+    groups: list[ReleaseGroup], asked: NumberedAggregates, query: Query, context: PlanningContext
+) -> list[ReleaseGroup]:
+    """The groups, where averages over one filter are drawn together if that is less noisy.
+
+    The order is that of the arguments' identities, whichever is asked for first.
+    """
+    together: dict[Expr | None, list[ReleaseGroup]] = {}
+    for group in groups:
+        aggregate = query.aggregates[group.aggregate]
+        if {Moment.COUNT, Moment.TOTAL} <= group.needed and _can_be_in_a_box(group, query, context):
+            together.setdefault(aggregate.where, []).append(group)
+    fewer = {where: members for where, members in together.items() if len(members) > 1}
+    while fewer:
+        left = len(groups) - sum(len(members) - 1 for members in fewer.values())
+        noisy = [
+            where
+            for where, members in fewer.items()
+            if not _is_less_noisy(members, asked, (len(groups), left), query, context)
+        ]
+        if not noisy:
+            break
+        del fewer[noisy[-1]]
+    boxed = [each for members in fewer.values() for each in members]
+    for members in fewer.values():
+        indices = [each.aggregate for each in members]
+        ordered = sorted(indices, key=lambda i: identity(query.aggregates[i].argument))
+        groups = [*groups, ReleaseGroup(min(indices), _all_needed(members), box=tuple(ordered))]
+    return [each for each in groups if each not in boxed]
+
+
+def _is_less_noisy(
+    members: Sequence[ReleaseGroup],
+    asked: NumberedAggregates,
+    shares: tuple[int, int],
+    query: Query,
+    context: PlanningContext,
+) -> bool:
+    """Whether averages over one filter are less noisy together, by the shares before and after."""
+    cells = 2 if query.keys else 1
+    aggregates = [query.aggregates[each.aggregate] for each in members]
+    lowerings = [
+        AggregateLowering(context, query, each, {}, cells, context.share).moments
+        for each in aggregates
+    ]
+    functions = {each.function for _, each in asked if each.where == aggregates[0].where}
+    counted = bool(functions & {Function.COUNT, Function.SUM})
+    return is_less_noisy(lowerings, _all_needed(members), shares, counted=counted)
+
+
+def _all_needed(members: Iterable[ReleaseGroup]) -> frozenset[Moment]:
+    return frozenset().union(*(each.needed for each in members))
+
+
+def _can_be_in_a_box(group: ReleaseGroup, query: Query, context: PlanningContext) -> bool:
+    """Whether an average is of values of each row, whose bounds are known and differ."""
+    aggregate = query.aggregates[group.aggregate]
+    argument = aggregate.argument
+    if argument is None or single_value(argument) is not None:
+        return False
+    if Moment.SQUARES in group.needed or context.options.bounds == "find":
+        return False
+    try:
+        grid = AggregateLowering(context, query, aggregate, {}, 1, _CHEAP).moments.grid_of(False)
+    except (MissingBounds, TooLarge):
+        return False
+    return grid.lower < grid.upper
 
 
 def _of_counts(

@@ -11,10 +11,18 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.plan.logical.query import Aggregate
-from dpdb.plan.physical.moments import Combination, GroupMoments, Moment, Moments, moments_of
+from dpdb.plan.physical.moments import (
+    Combination,
+    GroupMoments,
+    Moment,
+    Moments,
+    PartIndex,
+    moments_of,
+)
 from dpdb.plan.physical.plan import Release
 from dpdb.plan.ranges.ranges import nullable
 from dpdb.privacy.mechanisms.kinds import NoiseKind
+from dpdb.privacy.mechanisms.mechanism import VectorNoise
 
 
 def moments_for(aggregate: Aggregate, groups: Sequence[GroupMoments]) -> Moments | None:
@@ -51,6 +59,7 @@ def combined(
     linear combination is N = Σ N_j/v_j / Σ 1/v_j, and the best combination of a sum S_j is
     S_j - (N_j - N)·Cov(S_j, N_j)/v_j (generalised least squares). All weights follow from the plan.
     Averages and variances stay with their own group, so that one test tells of their intervals.
+    So do all numbers of a vector with noise that is one draw, which is none of the N_j.
 
     Of the levels of one series the finest stands for all. In the chain Z_j = Z_(j+1) + W_j of
     `privacy.levels` each coarser level is the finest one plus noise that tells nothing of the
@@ -71,11 +80,17 @@ def _with_common_rows(
     series: Series,
 ) -> GroupMoments:
     own = group.moments.rows
-    if own is None:
+    if own is None or not own.releases or _is_vector_noise(own, releases):
         return group
     kind = kinds(own, releases)
     read = [each.moments.rows for each in groups if each.where == group.where]
-    alike = [rows for rows in read if rows is not None and kinds(rows, releases) == kind]
+    alike = [
+        rows
+        for rows in read
+        if rows is not None
+        and kinds(rows, releases) == kind
+        and not _is_vector_noise(rows, releases)
+    ]
     known = [rows for rows in alike if covariance(rows, rows, releases)]
     if own not in known or len(known) < 2:
         return group
@@ -108,6 +123,11 @@ def _independent(
     return chosen
 
 
+def _is_vector_noise(combination: Combination, releases: Sequence[Release]) -> bool:
+    """Whether any of the noise is that of a vector, whose parts are not independent."""
+    return any(isinstance(releases[i].mechanism, VectorNoise) for i in combination.releases)
+
+
 def _levels_differ(read: Iterable[int], series: Series) -> bool:
     """Whether no two of the releases are levels of one series."""
     names = [series[index] for index in read if series[index] is not None]
@@ -127,19 +147,22 @@ def kinds(combination: Combination, releases: Sequence[Release]) -> set[NoiseKin
 
 
 def covariance(one: Combination, other: Combination, releases: Sequence[Release]) -> Fraction:
-    """The covariance of two combinations, whose noises are independent."""
-    weights, sums = dict(other.weights), dict[int, Fraction]()
+    """The covariance of two combinations, whose noises have none with each other."""
+    weights, sums = dict(other.weights), dict[PartIndex, Fraction]()
     for place, weight in one.weights:
         if place in weights:
-            release, _ = place
-            sums[release] = sums.get(release, Fraction(0)) + weight * weights[place]
-    terms = (each * _variance(releases[release]) for release, each in sums.items())
+            release, part = place
+            # The parts of other vectors have noise of one variance.
+            alike = release, part if isinstance(releases[release].mechanism, VectorNoise) else 0
+            sums[alike] = sums.get(alike, Fraction(0)) + weight * weights[place]
+    terms = (each * _variance(releases[release], part) for (release, part), each in sums.items())
     return sum(terms, Fraction(0))
 
 
-def _variance(release: Release) -> Fraction:
-    """The variance of the noise on each value, added up over its terms."""
-    assert release.noise is not None
+def _variance(release: Release, part: int) -> Fraction:
+    """The variance of the noise on a part of each value, added up over its terms."""
+    noise = release.noise_of(part)
+    assert noise is not None
     if release.level is not None:
         return Fraction(release.level.deviation) ** 2
-    return release.terms * release.noise.variance
+    return release.terms * noise.variance

@@ -28,8 +28,8 @@ from dpdb.plan.releases.release_groups import ReleaseGroup, release_groups
 from dpdb.plan.releases.shared_moments import covariance, has_noise_of, moments_for
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.accounting.loss import Loss
 from dpdb.privacy.mechanisms.kinds import NoiseKind
+from dpdb.privacy.mechanisms.mechanism import VectorNoise
 from dpdb.records import dataclass
 
 
@@ -80,7 +80,7 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
     """
     if not context.remembered or context.options.has_accuracy_goal:
         return {}
-    number = len(release_groups(query, context))
+    number = len(release_groups(query, context, boxed=False))
     share = context.share.part(Fraction(1, max(number, 1)))
     cells = 2 if query.keys else 1  # all numbers of cells but one are alike
     groups_by_index: dict[int, ReleasedGroup] = {}
@@ -89,9 +89,9 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
         own = AggregateLowering(context, query, aggregate, {}, cells, share)
         for group in context.remembered:
             kind = context.options.kind_for(aggregate.function)
-            if not (has_noise_of(kind, group.releases) and moments_for(aggregate, [group.read])):
+            if not (has_noise_of(kind, group.releases) and moments_for(aggregate, group.reads)):
                 continue
-            enough = group.linear or _is_enough(group.loss, share, kind)
+            enough = group.linear or _is_enough(group, share, kind)
             if group.source is not None:
                 enough &= derived in (None, group) and _is_as_good(group, own)
             if enough:
@@ -121,7 +121,7 @@ def _is_coarser(group: ReleasedGroup, other: ReleasedGroup) -> bool:
 
 def may_serve(query: Query, groups: Iterable[ReleasedGroup]) -> bool:
     """Whether a group tells the moments of an aggregate; otherwise none is recalled."""
-    return any(moments_for(each, [g.read]) is not None for g in groups for each in query.aggregates)
+    return any(moments_for(each, g.reads) is not None for g in groups for each in query.aggregates)
 
 
 def beside(
@@ -132,7 +132,12 @@ def beside(
     Of groups that follow from others there is one at most, as two could have the same noise in
     them. Levels of one series are told apart by `shared_moments.combined`.
     """
-    gaining = [i for i in before if query.aggregates[i].function in (Function.COUNT, Function.SUM)]
+    linear = (Function.COUNT, Function.SUM)
+    gaining = [
+        index
+        for index, group in before.items()
+        if query.aggregates[index].function in linear and not _is_one_draw(group)
+    ]
     wheres = {query.aggregates[index].where for index in gaining}
     kinds = set[NoiseKind]().union(*map(_kinds, before.values()))
     derived = any(group.source is not None for group in before.values())
@@ -140,10 +145,22 @@ def beside(
     for group in context.remembered:
         alike = _kinds(group) == kinds
         tells = group.read.where in wheres and group.read.tells(Moment.ROWS)
-        if alike and tells and group not in before.values() and not (derived and group.source):
+        own = any(isinstance(each.mechanism, VectorNoise) for each in group.releases)
+        if (
+            alike
+            and tells
+            and not own
+            and group not in before.values()
+            and not (derived and group.source)
+        ):
             derived = derived or group.source is not None
             chosen.append(group)
     return tuple(chosen[:MOST_BESIDE])
+
+
+def _is_one_draw(group: ReleasedGroup) -> bool:
+    """Whether the noise is that of a vector, whose parts are not combined with others."""
+    return any(isinstance(each.mechanism, VectorNoise) for each in group.releases)
 
 
 def _kinds(group: ReleasedGroup) -> set[NoiseKind]:
@@ -151,11 +168,16 @@ def _kinds(group: ReleasedGroup) -> set[NoiseKind]:
     return {each.noise.kind for each in group.releases if each.noise is not None}
 
 
-def _is_enough(loss: Loss, share: BudgetShare, kind: NoiseKind) -> bool:
+def _is_enough(group: ReleasedGroup, share: BudgetShare, kind: NoiseKind) -> bool:
     """Whether a loss is at least what a share would be spent on, but for the rounding of roots.
 
-    Other noise than Gaussian spends no δ.
+    Other noise than Gaussian spends no δ. A box must have no more noise than a pair of sums with
+    the share.
     """
+    loss = group.loss
+    if any(not each.mechanism.is_as_pair(share.epsilon) for each in group.releases
+           if isinstance(each.mechanism, VectorNoise)):  # fmt: skip
+        return False
     if share.concentrated:
         return loss.rho >= share.epsilon**2 / 2 * (1 - Fraction(1, 2**60))
     if kind.is_euclidean and loss.delta < share.delta:
@@ -168,7 +190,7 @@ def _is_as_good(group: ReleasedGroup, own: AggregateLowering) -> bool:
 
     The group must be on the same grid and, if noises are added up, have no more noise.
     """
-    known = moments_for(own.aggregate, [group.read])
+    known = moments_for(own.aggregate, group.reads)
     linear = own.aggregate.function in (Function.COUNT, Function.SUM)
     if known is None or (group.linear and not linear):
         return False

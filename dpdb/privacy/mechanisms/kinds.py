@@ -52,9 +52,10 @@ class Law(Enum):
     """A law of real numbers L such that whole noise is below L + 1 in the stochastic order.
 
     P(x >= z) <= P(L >= z - 1) for all whole z. Of Laplace noise that is 2r <= 1 + r for r =
-    exp(-1/scale), of Gaussian noise it is [CKS20] Proposition 25. Weighted sums of such noises are
-    compared with weighted sums of L.
+    exp(-1/scale), of Gaussian noise it is [CKS20] Proposition 25, and of a box its `excess`.
+    Weighted sums of such noises are compared with weighted sums of L.
     """
 
     LAPLACE = auto()
     NORMAL = auto()
+    BOX = auto()

@@ -17,6 +17,8 @@ is of; braces stand for the rows. `Additive` noise answers besides:
 The other sets are by what is released, and so by what is asked about its accuracy:
 
     ValueSelection     a value of a grid or a list; `nearness`, in words
+    VectorNoise        a vector with noise that is one draw: `coordinates`, each of which answers
+                       what `Additive` noise does
     SecretNoise        a value with noise whose scale is read off the rows; `nearness`
     IntervalSelection  a half-width among `widths` around a value that was released before, which
                        holds at a `confidence` and has about `target` ranks to spare
@@ -40,6 +42,7 @@ import math
 from typing import assert_never, get_args
 
 from dpdb.errors import InternalError
+from dpdb.privacy.mechanisms.box import Box, Coordinate
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
@@ -63,9 +66,13 @@ BoundsSelection = FoundEnds
 CountedKeys = Threshold
 KeySelection = CountedKeys | WeightedKeys
 SecretNoise = Smooth
+VectorNoise = Box
+"""Noise on the parts of a vector, each of which has a public law of its own."""
+PublicNoise = Additive | Coordinate
+"""The noise on a number of an answer."""
 LimitSelection = FoundLimit
 Selection = ValueSelection | IntervalSelection | GridSelection | BoundsSelection | LimitSelection
-Mechanism = Additive | Selection | SecretNoise | KeySelection
+Mechanism = Additive | Selection | SecretNoise | KeySelection | VectorNoise
 MECHANISMS: tuple[type[Mechanism], ...] = get_args(Mechanism)
 _OF_KIND: dict[NoiseKind, type[Additive]] = {each.kind: each for each in get_args(Additive)}
 if _OF_KIND.keys() != set(NoiseKind):
@@ -75,10 +82,12 @@ for _kind in NoiseKind:
         raise InternalError(f"{_kind.of_ratios} noise is on ratios, and has no law for their ±")
 
 
-def public_noise(mechanism: Mechanism) -> Additive | None:
-    """The noise on each value, where its law is public: for keys that before the cut."""
+def public_noise(mechanism: Mechanism, part: int = 0) -> PublicNoise | None:
+    """The noise on a part of each value, if its law is public: for keys that before the cut."""
     if isinstance(mechanism, KeySelection):
         return mechanism.noise
+    if isinstance(mechanism, VectorNoise):
+        return mechanism.coordinates[part]
     return mechanism if isinstance(mechanism, Additive) else None
 
 
@@ -93,7 +102,7 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             Halves() | Walk() | FoundEnds() | FoundLimit() | Smooth() | Threshold() | WeightedKeys()
         ):
             return None
-        case Laplace() | Gaussian() | Staircase():
+        case Laplace() | Gaussian() | Staircase() | Box():
             return None
         case other:
             assert_never(other)
@@ -131,7 +140,7 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
                 return _EACH
             widest = math.ceil(_WIDEST / mechanism.beta)
             return _EACH + 2 * mechanism.rows_per_unit * widest // _SWEPT
-        case Laplace() | Gaussian() | Staircase() | Threshold() | WeightedKeys():
+        case Laplace() | Gaussian() | Staircase() | Box() | Threshold() | WeightedKeys():
             return 0
         case FoundLimit():
             return _EACH

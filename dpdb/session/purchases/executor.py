@@ -24,6 +24,7 @@ from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import ComposedLoss
+from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
@@ -37,7 +38,7 @@ from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
-from dpdb.privacy.noise import ends, exponential, halves, smooth, staircase, thresholds
+from dpdb.privacy.noise import box, ends, exponential, halves, smooth, staircase, thresholds
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass
 from dpdb.session.exact_values import disclosures
@@ -183,6 +184,9 @@ class Executor:
                 return np.asarray(exact.cells)
             case Laplace() | Gaussian() | Staircase():
                 return _with_noise(np.asarray(exact.cells), mechanism, noise)
+            case Box():
+                cells = np.asarray(exact.cells)
+                return np.asarray(cells + box.draws(mechanism, noise, len(cells)))
             case Exponential():
                 chosen = [_selected(each, statistic, mechanism, noise) for each in exact.cells]
             case Bracket():
