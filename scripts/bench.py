@@ -23,6 +23,7 @@ import bench_accuracy
 import bench_joint
 import bench_loading
 import bench_moments
+import bench_people
 import bench_session
 import bench_small
 import bench_streams
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Section] = {
     "moments": lambda directory, _: bench_moments.run(directory),
     "accuracy": lambda *_: bench_accuracy.run(),
     "joint": lambda *_: bench_joint.run(),
+    "people": lambda *_: bench_people.run(),
 }
 
 

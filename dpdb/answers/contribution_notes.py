@@ -19,7 +19,7 @@ from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
 from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column, Table
-from dpdb.privacy.mechanisms.mechanism import KeySelection, LimitSelection
+from dpdb.privacy.mechanisms.mechanism import KeySelection, LimitSelection, TopSelection
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
@@ -141,6 +141,9 @@ def _notes(planned: Plan) -> Iterator[str]:
     """The notes on the keys of a plan, without its subqueries."""
     for index, release in enumerate(planned.releases):
         if not isinstance(release.statistic, KeyUnits):
+            continue
+        if isinstance(top := release.mechanism, TopSelection):
+            yield f"the {top.number} largest of {top.candidates} groups are chosen by noisy numbers"
             continue
         assert isinstance(release.mechanism, KeySelection)
         least = release.mechanism.shown_from

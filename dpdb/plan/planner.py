@@ -29,7 +29,7 @@ from dpdb.plan.ranges.ranges import Environment
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.plan.releases import cube_plans, quantiles
 from dpdb.plan.releases.allocation import allocate, competing_rows
-from dpdb.plan.releases.key_selection import number_of_selections, selects_keys
+from dpdb.plan.releases.key_selection import number_of_selections, selects_keys, with_top_groups
 from dpdb.plan.releases.query_releases import MAX_GROUPS, QueryReleases
 from dpdb.plan.releases.sharing import Sharing, sharing
 from dpdb.plan.unit_work import work_of
@@ -71,6 +71,7 @@ def plan(
     context = PlanningContext(
         policy, rows, options, share, remembered, selections, weights, counts_at_once
     )
+    query = with_top_groups(query, context)
     # Subqueries are planned first, but their answers do not change the number of groups.
     values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
     group_count = _most_groups(query, values)
@@ -295,8 +296,8 @@ def _most_groups(query: Query, values: KeyValues) -> int:
     How many keys are found depends on the rows; a number as large as this stands for it, which is
     more than two units can have.
     """
-    if not query.found_places:
-        return _number(values)
+    if query.top or not query.found_places:
+        return query.top or _number(values)
     return max(MAX_GROUPS, 2 * query.table.rows_per_unit)
 
 
@@ -306,7 +307,8 @@ def _found(query: Query) -> FoundKeys | None:
     if not places:
         return None
     most = _most_groups(query, ())
-    return FoundKeys(places, most, None if selects_keys(query) else ())
+    among = tuple(key_values(key, query.where, {}) for key in query.keys if query.top)
+    return FoundKeys(places, most, among, None if selects_keys(query) else ())
 
 
 def _plan_of(

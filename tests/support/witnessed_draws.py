@@ -19,6 +19,7 @@ from unittest import mock
 import numpy as np
 
 from dpdb.plan.physical.plan import Plan
+from dpdb.privacy.mechanisms.peeling import Peeling
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
@@ -180,9 +181,14 @@ class Witness:
         return kept
 
     def _keys(self) -> Any:
+        original = executor.Executor._select_keys
+
         def select_keys(executed: Any, plan: Plan, slots: Any) -> Any:
             """As the executor does it, but by the keys themselves."""
-            counts, mechanism = executed.engine.key_counts(plan, slots), plan.fresh[0].mechanism
+            mechanism = plan.fresh[0].mechanism
+            if isinstance(mechanism, Peeling):  # its choices are witnessed one by one
+                return original(executed, plan, slots)
+            counts = executed.engine.key_counts(plan, slots)
             columns = [plain_values(each, kind, counts.rows) for each, kind in counts.columns]
             keys = list(zip(*columns, strict=True))
 

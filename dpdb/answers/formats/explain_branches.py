@@ -39,6 +39,7 @@ from dpdb.privacy.mechanisms.mechanism import (
     KeySelection,
     LimitSelection,
     SecretNoise,
+    TopSelection,
     ValueSelection,
     VectorNoise,
 )
@@ -65,6 +66,8 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
             "shown",
             f"from about {least} units on, if each has {most} groups, and fewer if not",
         )
+    elif isinstance(mechanism, TopSelection):
+        yield "shown", f"{mechanism.number} of {mechanism.candidates} groups"
     elif isinstance(mechanism, GridSelection):
         assert isinstance(statistic, Ranks)
         yield from _stop(mechanism, statistic, competing_rows)

@@ -205,6 +205,8 @@ class Query:
     """The fewest units of any group that is shown, by the policy: if it is more than 1, all keys
     are found in the data, so that no group of fewer units is ever shown.
     """
+    top: int = 0
+    """How many of the declared groups are chosen by their number of units; 0 if all are shown."""
     cube: tuple[Expr, ...] = ()
     """The keys of all levels of a CUBE that add up, of which the query is one.
 
@@ -220,7 +222,7 @@ class Query:
     @property
     def found_places(self) -> tuple[int, ...]:
         """The indices of the keys whose groups are found in the data."""
-        if self.minimum_units > 1:
+        if self.minimum_units > 1 or self.top:
             return tuple(range(len(self.keys)))
         return found_places(self.keys, self.where)
 
@@ -335,6 +337,8 @@ class FoundKeys:
     """Indices of the found keys among the plan's keys."""
     most: int = 1
     """A stand-in for the number of groups until the values are released."""
+    among: tuple[tuple[Value, ...], ...] = ()
+    """For each place the values that the policy lists, if groups are chosen from these."""
     shown: tuple[KeyRow, ...] | None = None
     """The released values, in ascending order with NULL last; None before their release."""
 

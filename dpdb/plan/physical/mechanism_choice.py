@@ -26,7 +26,14 @@ from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
-from dpdb.privacy.mechanisms.mechanism import Additive, CountedKeys, KeySelection, Mechanism
+from dpdb.privacy.mechanisms.mechanism import (
+    Additive,
+    CountedKeys,
+    KeySelection,
+    Mechanism,
+    TopSelection,
+)
+from dpdb.privacy.mechanisms.peeling import Peeling
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -91,6 +98,14 @@ def weighted_keys(groups: int, share: BudgetShare) -> KeySelection:
     if mechanism.threshold > MAX_SCALE:
         raise TooLarge("epsilon is too small to find group values with")
     return mechanism
+
+
+def largest_groups(number: int, size: int, share: BudgetShare, *, one_sided: bool) -> TopSelection:
+    """The choice of so many of `size` groups; TooLarge if ε is too small."""
+    epsilon = _selecting(share.part(Fraction(1, number)))
+    if epsilon < 2 * SLACK:
+        raise TooLarge("epsilon is too small to choose groups with")
+    return Peeling(epsilon, number, size, one_sided)
 
 
 def key_selection(groups: int, least_units: int, share: BudgetShare) -> CountedKeys:

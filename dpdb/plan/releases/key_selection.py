@@ -6,18 +6,23 @@ is not drawn again.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 from dpdb.errors import InvalidOption, TooLarge, Unsupported
-from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, children
+from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot, children
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import in_query
 from dpdb.plan.physical.lowering import PlanningContext
-from dpdb.plan.physical.mechanism_choice import key_selection, weighted_keys
+from dpdb.plan.physical.mechanism_choice import (
+    key_selection,
+    largest_groups,
+    weighted_keys,
+)
 from dpdb.plan.physical.plan import Release
-from dpdb.plan.ranges.group_keys import is_found
+from dpdb.plan.ranges.group_keys import is_found, key_values
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
 from dpdb.plan.ranges.statistics import KeyUnits
 from dpdb.plan.relations.contradictions import contradiction
@@ -28,7 +33,10 @@ from dpdb.policy.catalog import Kind
 from dpdb.policy.names import written
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.mechanism import KeySelection
+from dpdb.privacy.mechanisms.peeling import is_of_use
 
+_MOST_CHOICES = 1_000_000
+"""The most weights for the choice of the largest groups: a few seconds."""
 _USUAL_DELTA = Fraction(1, 10**6)
 """The session's δ that the hint proposes."""
 
@@ -51,7 +59,32 @@ def told_by_keys(query: Query, context: PlanningContext) -> tuple[int, ...]:
     These are COUNT(DISTINCT unit), and COUNT(*) where a unit has one row. With declared keys beside
     those that are found there are none, as each of the latter has several groups.
     """
-    return () if _are_weighted(query, context) else _may_be_told(query)
+    return () if query.top or _are_weighted(query, context) else _may_be_told(query)
+
+
+def with_top_groups(query: Query, context: PlanningContext) -> Query:
+    """The query with its LIMIT as the number of groups to choose, if that is better.
+
+    Of declared groups ORDER BY … DESC has the number of units first. A public rule says whether to
+    choose the largest ones is better than to draw the numbers of all.
+    """
+    order, number = query.order[:1], query.limit or 0
+    unlike = query.having or query.offset or query.subqueries or query.cube or query.found_places
+    if type(query) is not Query or unlike or not order or context.remembered:
+        return query
+    slot, options = order[0].expression, context.options
+    if not isinstance(slot, Slot) or slot.role != "aggregate" or not order[0].descending:
+        return query
+    if options.has_accuracy_goal or query.contradictions[slot.index] is not None:
+        return query
+    groups = _groups(query, context)
+    counted = _counts_units(query.aggregates[slot.index], query)
+    if not (counted and number) or not is_of_use(number, groups, concentrated=context.concentrated):
+        return query
+    size = math.prod(len(key_values(key, query.where, {})) for key in query.keys)
+    exact = all(key.kind is not Kind.NUMBER for key in query.keys)
+    fits = exact and number < size and number * size <= _MOST_CHOICES
+    return replace(query, top=number) if fits else query
 
 
 def _may_be_told(query: Query) -> tuple[int, ...]:
@@ -118,6 +151,11 @@ def key_release(query: Query, context: PlanningContext, share: BudgetShare) -> R
 
     Raises Unsupported for keys that cannot be found privately, and without δ.
     """
+    if query.top:
+        one_sided = context.policy.neighbors is Neighbors.ADD_REMOVE
+        size = math.prod(len(key_values(key, query.where, {})) for key in query.keys)
+        chosen = largest_groups(query.top, size, share, one_sided=one_sided)
+        return Release("groups", KeyUnits(), chosen)
     for place in query.found_places:
         _check(query.keys[place], query, context, share)
     if _are_weighted(query, context):

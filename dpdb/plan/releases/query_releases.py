@@ -88,7 +88,8 @@ class QueryReleases:
         Keys that are found in the data come first, with the counts that they tell.
         """
         if shared.keys:
-            share = key_share(next(shares), self.context)
+            share = next(shares)
+            share = share if self.query.top else key_share(share, self.context)
             self.releases.append(key_release(self.query, self.context, share))
             own = len(self.releases) - 1
             for index in told_by_keys(self.query, self.context):

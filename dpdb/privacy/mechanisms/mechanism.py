@@ -28,6 +28,7 @@ The other sets are by what is released, and so by what is asked about its accura
     KeySelection       the keys that are `shown`, in words; likelier than not `shown_from` so many
                        units. `CountedKeys` tell the noisy number of units of each: `surely_from`,
                        and the `noise` before the cut
+    TopSelection       the largest `number` of so many `candidates`
     LimitSelection     a limit on what a unit adds, with noisy numbers at it: its `noise` at each
                        of the `steps_up` that may be found
 
@@ -51,6 +52,7 @@ from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves, nodes
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.peeling import Peeling
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -63,6 +65,7 @@ ValueSelection = Exponential | Halves
 IntervalSelection = Bracket
 GridSelection = Walk
 BoundsSelection = FoundEnds
+TopSelection = Peeling
 CountedKeys = Threshold
 KeySelection = CountedKeys | WeightedKeys
 SecretNoise = Smooth
@@ -72,7 +75,7 @@ PublicNoise = Additive | Coordinate
 """The noise on a number of an answer."""
 LimitSelection = FoundLimit
 Selection = ValueSelection | IntervalSelection | GridSelection | BoundsSelection | LimitSelection
-Mechanism = Additive | Selection | SecretNoise | KeySelection | VectorNoise
+Mechanism = Additive | Selection | SecretNoise | KeySelection | TopSelection | VectorNoise
 MECHANISMS: tuple[type[Mechanism], ...] = get_args(Mechanism)
 _OF_KIND: dict[NoiseKind, type[Additive]] = {each.kind: each for each in get_args(Additive)}
 if _OF_KIND.keys() != set(NoiseKind):
@@ -102,7 +105,7 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             Halves() | Walk() | FoundEnds() | FoundLimit() | Smooth() | Threshold() | WeightedKeys()
         ):
             return None
-        case Laplace() | Gaussian() | Staircase() | Box():
+        case Laplace() | Gaussian() | Staircase() | Box() | Peeling():
             return None
         case other:
             assert_never(other)
@@ -144,5 +147,7 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
             return 0
         case FoundLimit():
             return _EACH
+        case Peeling():
+            return mechanism.number * (_EACH + mechanism.candidates)
         case other:
             assert_never(other)

@@ -21,6 +21,7 @@ import numpy as np
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.exponential import FARTHEST, Exponential
 from dpdb.privacy.mechanisms.found_limit import DENOMINATOR, FoundLimit
+from dpdb.privacy.mechanisms.peeling import Peeling
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,6 +97,15 @@ def select_index(scores: Sequence[int], mechanism: Exponential, noise: Noise) ->
     top = max(scores)
     distances = np.array([float(top - score) for score in scores])
     return choose(weights(distances, mechanism.rate), noise)
+
+
+def select_largest(scores: Sequence[int], mechanism: Peeling, noise: Noise) -> list[int]:
+    """The indices of the scores that are chosen one after the other, in ascending order."""
+    left, chosen = list(range(len(scores))), list[int]()
+    for _ in range(mechanism.number):
+        place = select_index([scores[index] for index in left], mechanism.choice, noise)
+        chosen.append(left.pop(place))
+    return sorted(chosen)
 
 
 def select_limit(counts: npt.NDArray[np.int64], mechanism: FoundLimit, noise: Noise) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
@@ -33,6 +34,7 @@ from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.mechanisms.mechanism import Additive
+from dpdb.privacy.mechanisms.peeling import Peeling
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dpdb.engines.protocol import Engine, Exact
+    from dpdb.engines.protocol import Engine, Exact, KeyCounts
     from dpdb.ledger.protocol import Receipt
     from dpdb.plan.expressions.expressions import Slot
     from dpdb.plan.relations.regions import Region
@@ -167,6 +169,8 @@ class Executor:
             case WeightedKeys() as mechanism:
                 shown = thresholds.select_weighted_keys(counts.weights, mechanism, self.noise)
                 units = np.zeros(len(shown), np.int64)  # their number is not told
+            case Peeling() as mechanism:
+                return _largest(plan, counts, mechanism, self.noise)
             case other:
                 raise AssertionError(f"{other.name} selects no keys")
         rows = counts.rows[shown]
@@ -211,7 +215,7 @@ class Executor:
                 chosen = [smooth.release(values, grid, mechanism, noise) for values in exact.cells]
             case FoundLimit():
                 return _at_limit(np.asarray(exact.cells), mechanism, noise)
-            case Threshold() | WeightedKeys():
+            case Threshold() | WeightedKeys() | Peeling():
                 raise AssertionError("keys are selected before the rest is drawn")
             case other:
                 assert_never(other)
@@ -229,6 +233,19 @@ def _selected(cell: Any, statistic: Statistic, mechanism: Exponential, noise: No
 def _ranks(statistic: Statistic) -> Ranks:
     assert isinstance(statistic, Ranks)
     return statistic
+
+
+def _largest(
+    plan: Plan, counts: KeyCounts, mechanism: Peeling, noise: Noise
+) -> tuple[tuple[KeyRow, ...], npt.NDArray[np.int64]]:
+    """The largest of the groups that the policy lists, of which rows may have none."""
+    assert plan.found is not None
+    candidates = [*product(*plan.found.among)]
+    columns = [plain_values(vector, kind, counts.rows) for vector, kind in counts.columns]
+    units = dict(zip(zip(*columns, strict=True), counts.units.tolist(), strict=True))
+    scores = [units.get(key, 0) for key in candidates]
+    chosen = exponential.select_largest(scores, mechanism, noise)
+    return tuple(candidates[index] for index in chosen), np.zeros(len(chosen), np.int64)
 
 
 def _at_limit(
