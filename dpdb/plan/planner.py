@@ -79,7 +79,8 @@ def plan(
     shares = allocate(query, shared.all_shares, group_count, share, context)
     confidence = CONFIDENCE if options.interval == "on" else None
     planned = _plan_within(query, context, shared, shares, confidence)
-    if (options.goal or options.nonnegative) and not planned.cubes:
+    levels = planned.cubes or any(each.cube for each in (query, *query.subqueries))
+    if (options.goal or options.nonnegative) and not levels:
         raise InvalidOption(
             "goal and nonnegative are for counts and sums by CUBE, ROLLUP or GROUPING SETS",
             hint="levels of AVG, COUNT and SUM add up where all values of the keys are declared",

@@ -173,6 +173,29 @@ def test_goals_and_options_are_for_levels_that_add_up(here: Policy) -> None:
     assert session.balance.epsilon_left == 1000
 
 
+def test_a_group_of_null_is_shown_where_there_can_be_one(here: Policy) -> None:
+    session = Session(here, noise=Noiseless())
+    for where, groups in (
+        ("", 4),
+        ("WHERE who > 3", 4),
+        ("WHERE city IS NOT NULL", 3),
+        ("WHERE city IN ('Ely', 'Rye') AND who > 3", 2),
+        ("WHERE city = 'Ely' OR city = 'Rye'", 2),
+    ):
+        rows = session.execute(f"SELECT city, COUNT(*) FROM t {where} GROUP BY ROLLUP(city)").rows
+        assert len(rows) == groups + 1
+        assert sum(number for _, number in rows[:-1]) == rows[-1][1]
+        rows = session.execute(f"SELECT ok, COUNT(*) FROM t {where} GROUP BY ROLLUP(ok)").rows
+        assert len(rows) == 3
+
+
+def test_levels_of_no_rows_are_free(here: Policy) -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(goal = 'cells') ok, COUNT(*) FROM t"
+    answer = Session(here).execute(f"{text} WHERE who > 2000 GROUP BY CUBE(ok)")
+    assert answer.rows == ((False, 0), (True, 0), (None, 0))
+    assert answer.cost.epsilon == 0
+
+
 def test_counts_of_at_least_zero_say_how_they_are_biased(here: Policy) -> None:
     session = Session(replace(here, budget=Budget(Fraction(1), Fraction(0), 10)), noise=seeded(4))
     text = STATEMENTS[-1]

@@ -113,6 +113,8 @@ def has_key_values(column: Column) -> bool:
 
 def leaves_no_null(key: Expr, where: Expr | None) -> bool:
     """Whether no row for which `where` is true has NULL as its `key`."""
+    if not nullable(key):
+        return True
     match where:
         case Logic(operator="and", operands=operands):
             return any(leaves_no_null(key, each) for each in operands)
@@ -122,7 +124,7 @@ def leaves_no_null(key: Expr, where: Expr | None) -> bool:
             return operand == key
         case Compare(left=left, right=right):
             return key in (left, right)
-    return not nullable(key)
+    return False
 
 
 @lru_cache(maxsize=256)
