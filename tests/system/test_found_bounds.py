@@ -129,6 +129,7 @@ def test_bounds_of_some_rows_serve_these_rows_alone(tmp_path: Path) -> None:
     assert session.execute("SELECT SUM(n) FROM t WHERE g = 1").repeat
     same = session.execute("SELECT AVG(n), SUM(wide) FROM t WHERE g = 1")
     assert same.notes[0].endswith("found before")
+    session.execute("SELECT AVG(n) FILTER (WHERE x > 0) FROM t")
     others = session.execute("SELECT AVG(n) FROM t")
     assert "found with ε 0.25" in others.notes[0]
 

@@ -16,6 +16,7 @@ from dpdb.plan.expressions.expressions import (
     Literal,
     Slot,
     children,
+    conjunction,
 )
 from dpdb.plan.expressions.single_values import SingleValue, single_value
 from dpdb.plan.logical.query import Aggregate, Function, Options, Output, Query
@@ -61,24 +62,29 @@ def _can_be_found(argument: Expr) -> bool:
 
 
 def finding(query: Query, arguments: Sequence[Expr], limit: int) -> Query:
-    """The query that finds the bounds of arguments; whole numbers are at most `limit` from 0.
-
-    They are found over all rows that the query reads, or those of a FILTER that all of an
-    argument's sums and averages have.
-    """
+    """The query that finds the bounds of arguments; whole numbers are at most `limit` from 0."""
     aggregates = []
     for each in arguments:
-        filters = {own.where for own in query.aggregates if own.argument == each}
         argument = each
         if each.kind is Kind.INTEGER and not interval(each, {}).bounded:
             argument = clamp(each, Fraction(-limit), Fraction(limit))
-        where = filters.pop() if len(filters) == 1 else None
-        aggregates.append(Aggregate(Function.APPROX_BOUNDS, argument, where))
+        aggregates.append(Aggregate(Function.APPROX_BOUNDS, argument, _common_filter(query, each)))
     outputs = tuple(
         Output("bounds", Slot("aggregate", index, Kind.TEXT)) for index in range(len(aggregates))
     )
     options = replace(query.options, bounds="alone")
     return Query(query.table, outputs, tuple(aggregates), query.where, options=options)
+
+
+def _common_filter(query: Query, argument: Expr) -> Expr | None:
+    """The FILTER that all aggregates of an argument have."""
+    filters = {each.where for each in query.aggregates if each.argument == argument}
+    return filters.pop() if len(filters) == 1 else None
+
+
+def found_over(query: Query, argument: Expr) -> Expr | None:
+    """The condition on the rows whose values decide the bounds of an argument."""
+    return conjunction(query.where, _common_filter(query, argument))
 
 
 def clamp(argument: Expr, low: Fraction, high: Fraction) -> Call:

@@ -18,7 +18,7 @@ from dpdb.errors import InternalError, paid_for, printable
 from dpdb.plan.expressions.expressions import Expr, columns_of
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Function
-from dpdb.plan.physical.bounds import clamp, sought, with_bounds
+from dpdb.plan.physical.bounds import clamp, found_over, sought, with_bounds
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import with_found_bounds
 from dpdb.plan.ranges.statistics import Ranks
@@ -65,7 +65,7 @@ def chosen(query: Query, memory: Memory, choose: Callable[[Query], Chosen]) -> C
 
 def _known(argument: Expr, query: Query, memory: Memory) -> Ends | None:
     """The bounds of an argument that were found of a whole table, or of the rows of the query."""
-    for where in dict.fromkeys((None, query.where)):
+    for where in dict.fromkeys((None, found_over(query, argument))):
         kept = memory.named(_name(query.table, argument, where), query.table)
         if kept is not None:
             return _ends(kept.fresh[0], kept.purchase.result.noisy.draws[0])
@@ -116,7 +116,7 @@ def keep(chosen: Chosen, bought: Purchase, withheld: bool, memory: Memory) -> No
         plan.sought.arguments, search.releases, found.draws, strict=True
     ):
         own = replace(bought.result, noisy=replace(found, draws=(drawn,)), revealed=())
-        name = _name(plan.table, argument, plan.where)
+        name = _name(plan.table, argument, found_over(plan.sought.query, argument))
         kept = KeptAnswer(name, replace(bought, result=own), (release,), (), (), ())
         memory.keep_named(kept)
 

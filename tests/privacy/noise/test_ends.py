@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import chisquare
 
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.mechanisms.ends import FoundEnds, rungs
+from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds, rungs
 from dpdb.privacy.noise.ends import centre_pieces, end_weights, scale_weights, select_ends
 from tests.support.audited import noise
 from tests.support.brute import ADD_REMOVE, REPLACE
@@ -117,9 +117,29 @@ def test_neighbours_change_each_law_by_its_part_of_epsilon(
         assert least * part < most <= part + 1e-9
 
 
+def renyi(one: Law, other: Law, order: int) -> float:
+    """The Rényi divergence of one law from another."""
+    terms = (math.exp(order * one[key] - (order - 1) * other[key]) for key in one)
+    return math.log(math.fsum(terms)) / (order - 1)
+
+
+@pytest.mark.parametrize("order", [2, 8])
+def test_each_law_is_as_concentrated_as_it_says(order: int) -> None:
+    """D_α <= α·ρ, both ways; the ρ of all selections is that of the share, and little less."""
+    mechanism = FoundEnds(1, EPSILON)
+    rhos = [float(each.loss.rho) for each in mechanism.selections]
+    for one, other in neighbours(3, ADD_REMOVE):
+        laws = [(centres(each, mechanism), scales(each, 0, mechanism),
+                 pairs(each, 0, 1, mechanism)) for each in (one, other)]  # fmt: skip
+        for rho, own, its in zip(rhos, *laws, strict=True):
+            assert max(renyi(own, its, order), renyi(its, own, order)) <= order * rho + 1e-9
+    of_share = FoundEnds(1, MORE_IF_CONCENTRATED * EPSILON).loss.rho / (EPSILON**2 / 2)
+    assert 0.97 < of_share <= 1
+
+
 def test_what_is_drawn_has_the_law_of_its_weights() -> None:
     """Centre, scale and both rungs follow from the ends here; chi-square at 1 in 1,000."""
-    rows, mechanism, runs = (-1, 0, 0, 2), FoundEnds(1, EPSILON), 20_000
+    rows, mechanism, runs = (-1, 0, 0, 2), FoundEnds(1, EPSILON), 4_000
     values, source = np.array(rows, dtype=np.int64), noise(3)
     steps, expected = rungs(GRID[1] - GRID[0]), Counter[tuple[int, int]]()
     for centre, chance in centres(rows, mechanism).items():
