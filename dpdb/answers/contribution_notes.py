@@ -14,6 +14,7 @@ from dpdb.answers.suggested_bounds import plain_value
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, children
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.logical.per_unit import PerUnit
+from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
@@ -33,9 +34,10 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
 
     Aggregates per unit, which are clamped too, have a note each.
     """
-    plans = list(planned.every_plan)
-    totals = [note for each in plans for note in _of_units(each)]
-    caps = [_cap(each.table) for each in plans if _is_capped(each.table)]
+    plans = [each for each in planned.every_plan if not _seeks_cap(each)]
+    known = [each for each in plans if each.sought is None or each.sought.widest]
+    totals = [note for each in known for note in _of_units(each)]
+    caps = [_cap(each.table) for each in known if _is_capped(each.table)]
     clamps = [
         f"{column.called}: values are clamped to {_ends(column)}"
         for each in plans
@@ -54,6 +56,12 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
         for release in each.releases
     )
     return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
+
+
+def _seeks_cap(planned: Plan) -> bool:
+    """Whether a plan finds a cap for another one."""
+    ranked = (each.statistic for each in planned.releases if isinstance(each.statistic, Ranks))
+    return any(capped_value(each.argument) is not None for each in ranked)
 
 
 def limit_notes(planned: Plan, draws: Draws) -> Iterator[str]:

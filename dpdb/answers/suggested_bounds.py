@@ -113,7 +113,8 @@ def needs_notes(plan: Plan) -> tuple[str, ...]:
 def needs(mechanism: BoundsSelection) -> str:
     """The number of values that bounds need, and of those that they leave out, in words."""
     needed, left = f"{mechanism.rows_needed:,}", f"{mechanism.left_out:,}"
-    return f"about {needed} values; they leave out the last {left} or so of a long tail"
+    tail = f"; they leave out the last {left} or so of a long tail" if mechanism.left_out else ""
+    return f"about {needed} {mechanism.counted}{tail}"
 
 
 def _notes(estimate: Estimate, bounds: Bounds | None) -> Iterator[str]:

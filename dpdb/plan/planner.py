@@ -18,7 +18,15 @@ from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
 from dpdb.plan.logical.query import FoundKeys, Query
-from dpdb.plan.physical.bounds import Bounds, clamp, finding, sought, with_bounds
+from dpdb.plan.physical.bounds import (
+    Bounds,
+    clamp,
+    finding,
+    found_part,
+    sought,
+    with_bounds,
+)
+from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
@@ -37,8 +45,6 @@ from dpdb.policy.catalog import Policy, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.mechanism import BoundsSelection
 
-FOUND = Fraction(1, 4)
-"""The part of a query's share that finds bounds."""
 _MOST_NEEDED = 10**6
 """The most rows that bounds may need: ε is then so large that noise fits 64 bits on any grid."""
 _WIDEST = (43, 36, 29, 22)
@@ -95,9 +101,10 @@ def _with_bounds_sought(
 
     The widest bounds are so narrow that the noise of the answer fits 64 bits, whichever are found.
     """
-    own = share.part(1 - FOUND)
+    part = found_part(arguments)
+    own = share.part(1 - part)
     for bits in _WIDEST:
-        search = plan(finding(query, arguments, 1 << bits), policy, share.part(FOUND), rows)
+        search = plan(finding(query, arguments, 1 << bits), policy, share.part(part), rows)
         grids = [r.statistic.grid for r in search.releases if isinstance(r.statistic, Ranks)]
         needed = (each.mechanism for each in search.releases)
         rows_needed = max(e.rows_needed for e in needed if isinstance(e, BoundsSelection))
@@ -116,8 +123,10 @@ def _with_bounds_sought(
             if bits == _WIDEST[-1]:
                 raise
             continue
-        stand_ins = tuple(clamp(each, *widest[each]) for each in arguments)
-        return replace(answer, subplans=(search,), sought=Sought(query, own, arguments, stand_ins))
+        capped = capped_value(arguments[0]) is not None
+        stand_ins = () if capped else tuple(clamp(each, *widest[each]) for each in arguments)
+        of = Sought(query, own, arguments, stand_ins)
+        return replace(answer, subplans=(search,), sought=of)
     raise AssertionError("there is a last width")
 
 

@@ -53,6 +53,8 @@ class Settings:
     """Whether a part of a quantile's ε is for its interval."""
     bounds: str = "declared"
     """Whether bounds of SUM and AVG are those of the policy, or found for a part of ε."""
+    rows_per_unit: str = "declared"
+    """Whether the cap on what a unit adds is the policy's, or found for a part of ε."""
     repeats_are_paid: bool = False
     """Whether a repeated query is paid for again and gets fresh noise."""
     plans_batches: bool = False
@@ -77,6 +79,7 @@ class Settings:
             "sensitivity": self.sensitivity,
             "interval": self.interval,
             "bounds": self.bounds,
+            "rows_per_unit": self.rows_per_unit,
             "repeats": "fresh" if self.repeats_are_paid else "free",
             "plan": "on" if self.plans_batches else "off",
             "trial": "on" if self.trial else "off",
@@ -95,6 +98,7 @@ class Settings:
             sensitivity=options.sensitivity or self.sensitivity,
             interval=options.interval or self.interval,
             bounds=options.bounds or self.bounds,
+            rows_per_unit=options.rows_per_unit or self.rows_per_unit,
         )
 
     def changed(self, assignment: Assign, *, teach: bool) -> Settings:
@@ -126,7 +130,10 @@ class Settings:
                 return replace(self, mechanism=NoiseKind(value))
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)
-            case "interval" | "bounds" as name, str() as value if value in WORDS[name]:
+            case (
+                "interval" | "bounds" | "rows_per_unit" as name,
+                str() as value,
+            ) if value in WORDS[name]:
                 return replace(self, **{name: value})  # type: ignore[arg-type]
             case "reveal", "on" | "off" as value:
                 return replace(self, reveal=value == "on")

@@ -25,8 +25,8 @@ from dpdb.answers.release_reports import EXACT, LOCAL, segment_sums
 from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
+from dpdb.plan.physical.bounds import found_part
 from dpdb.plan.physical.plan import Plan, Release
-from dpdb.plan.planner import FOUND
 from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal
@@ -146,7 +146,9 @@ def _facts(
     mechanism = release.mechanism
     waits = drawn.plan.waits(release)
     if waits:
-        yield "bounds", f"found with {FOUND} of ε"
+        assert drawn.plan.sought is not None
+        arguments, capped = drawn.plan.sought.arguments, not drawn.plan.sought.widest
+        yield "cap" if capped else "bounds", f"found with {found_part(arguments)} of ε"
     else:
         yield from _about(drawn, given)
         yield "Δ", _change(reports, drawn.whose, mechanism.changes)
@@ -162,7 +164,8 @@ def _facts(
     if report.delta:
         yield "δ", decimal(report.delta)
     if waits:
-        yield "scale", f"{_scale_in_bounds(release)}known once the bounds are"
+        known = "known once the cap is" if capped else "known once the bounds are"
+        yield "scale", f"{'' if capped else _scale_in_bounds(release)}{known}"
         return
     scales = list(dict.fromkeys(figure(each.scale) for each in reports if each.scale is not None))
     if scales:
@@ -183,7 +186,7 @@ def _scale_in_bounds(release: Release) -> str:
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """The branches on a release's argument: its bounds, the parts of a vector, or the segments."""
     match drawn.release.statistic:
-        case Ranks(argument=argument, grid=grid) if drawn.release.aggregate == "bounds":
+        case Ranks(argument=argument, grid=grid) if drawn.release.aggregate in ("bounds", "cap"):
             yield "within", _span((grid.lower * grid.step, grid.upper * grid.step), argument.kind)
         case Histogram() as histogram:
             yield from _segments(drawn, histogram)

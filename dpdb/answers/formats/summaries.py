@@ -86,7 +86,8 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
     if plan.derived is not None:
         return "± follows from those of the noisy answers it is computed from"
     if plan.awaits_bounds(output):
-        return "± follows from the bounds, which are found first"
+        what = "bounds, which are" if plan.sought and plan.sought.widest else "cap, which is"
+        return f"± follows from the {what} found first"
     used = plan.released_for(output)
     mechanisms = [plan.releases[index].mechanism for index in used]
     for mechanism in mechanisms:

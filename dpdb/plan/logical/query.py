@@ -158,6 +158,8 @@ class Options:
     nonnegative: str | None = None
     bounds: str | None = None
     """'find' if bounds are to be found, 'alone' in the query that finds them, then 'found'."""
+    rows_per_unit: str | None = None
+    """'find' if a cap on what a unit adds is to be found."""
 
     @property
     def kind(self) -> NoiseKind:

@@ -20,10 +20,13 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.expressions.single_values import SingleValue, single_value
 from dpdb.plan.logical.query import Aggregate, Function, Options, Output, Query
+from dpdb.plan.physical.caps import capped_value, finding_cap, is_total, sought_cap, with_cap
 from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.names import written
 
+FOUND = Fraction(1, 4)
+"""The part of a query's share that finds bounds."""
 MOST_SOUGHT = 4
 """The most arguments whose bounds one query finds."""
 Bounds = Mapping[Expr, tuple[Fraction, Fraction]]
@@ -32,8 +35,18 @@ Bounds = Mapping[Expr, tuple[Fraction, Fraction]]
 def sought(query: Query) -> tuple[Expr, ...]:
     """The arguments whose bounds a query finds, each once: those of SUM and AVG.
 
-    They are columns, and expressions that have no bounds otherwise.
+    They are columns, and expressions that have no bounds otherwise; or it is the number of each
+    unit of which the query finds a cap.
     """
+    cap = sought_cap(query)
+    if cap is not None:
+        declared = replace(query.options, rows_per_unit="declared")
+        if not is_total(cap) and sought(replace(query, options=declared)):
+            raise InvalidOption(
+                "bounds and a cap on rows are found one after the other",
+                hint="SET bounds = 'declared' first; a cap that was found is kept",
+            )
+        return (cap,)
     if query.options.bounds != "find" or query.subqueries:
         return ()
     summed = dict.fromkeys(
@@ -63,6 +76,9 @@ def _can_be_found(argument: Expr) -> bool:
 
 def finding(query: Query, arguments: Sequence[Expr], limit: int) -> Query:
     """The query that finds the bounds of arguments; whole numbers are at most `limit` from 0."""
+    cap = capped_value(arguments[0])
+    if cap is not None:
+        return finding_cap(query, cap, limit)
     aggregates = []
     for each in arguments:
         argument = each
@@ -87,6 +103,12 @@ def found_over(query: Query, argument: Expr) -> Expr | None:
     return conjunction(query.where, _common_filter(query, argument))
 
 
+def found_part(arguments: Sequence[Expr]) -> Fraction:
+    """The part of a query's share that finds the bounds of arguments, or a cap."""
+    cap = capped_value(arguments[0])
+    return FOUND if cap is None else cap.part
+
+
 def clamp(argument: Expr, low: Fraction, high: Fraction) -> Call:
     """The argument, clamped to bounds."""
     whole = argument.kind is Kind.INTEGER
@@ -102,6 +124,11 @@ def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query
     So what is drawn, and its loss, are the same whichever bounds these are.
     """
     options = query.options
+    if counted:
+        options = replace(options, mechanism=options.kind, bounds="found")
+    for each, ends in bounds.items():
+        if (cap := capped_value(each)) is not None:
+            return with_cap(replace(query, options=options), cap, ends)
     aggregates = [
         replace(each, argument=clamp(each.argument, *bounds[each.argument]))
         if each.function in (Function.COUNT, Function.SUM, Function.AVG)
@@ -117,7 +144,6 @@ def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query
             for each in aggregates
             if each.argument in clamped and each.function is not Function.COUNT
         )
-        options = replace(options, mechanism=options.kind, bounds="found")
     return replace(query, aggregates=tuple(aggregates), options=options)
 
 

@@ -14,6 +14,7 @@ from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single
 from dpdb.plan.logical.per_unit import number_of_values
 from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.physical.bounds import missing_bounds
+from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.physical.moments import NO_MOMENTS, Moment, Moments, moments_of
@@ -273,6 +274,9 @@ class AggregateLowering:
             raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
         aggregate, choice, share = self.aggregate, self.choice, self.share
         statistic = Ranks(self._argument, aggregate.where, self._extremes_grid(), Fraction(1, 2))
+        if (cap := capped_value(self._argument)) is not None:
+            caps = choice.for_caps(share, of_averages=cap.caps == "averages")
+            return Lowered([Release("cap", statistic, caps)], Interval(), None)
         counted = replace(aggregate, function=Function.COUNT)
         counting = replace(self, aggregate=counted, share=share.part(_COUNTED)).lower()
         if self.context.options.bounds == "alone":  # the answer tells how many there are

@@ -19,6 +19,7 @@ from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.levels import LOOKS
 from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
+from dpdb.privacy.mechanisms.caps import FoundCaps
 from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds
 from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
 from dpdb.privacy.mechanisms.found_limit import FoundLimit, is_of_use, parts
@@ -239,6 +240,13 @@ class MechanismChoice:
         ends = FoundEnds(int(change), epsilon)
         self._check_selecting(min(each.epsilon for each in ends.selections), 2)
         return ends
+
+    def for_caps(self, share: BudgetShare, *, of_averages: bool) -> FoundCaps:
+        """The mechanism for caps on the one number that each unit has."""
+        change = 2 if self.contribution.neighbors is Neighbors.REPLACE else 1
+        caps = FoundCaps(change, _selecting(share), of_averages)
+        self._check_selecting(min(each.epsilon for each in caps.selections), 2)
+        return caps
 
     def for_mode(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
         """The mechanism for the value of the largest score among declared ones.

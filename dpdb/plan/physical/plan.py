@@ -8,7 +8,7 @@ from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 
-from dpdb.plan.expressions.expressions import Expr, Slot, conjunction, slots
+from dpdb.plan.expressions.expressions import Expr, Slot, columns_of, conjunction, slots
 from dpdb.plan.expressions.single_values import stored_columns
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.derived import Derived, noisy_columns
@@ -29,7 +29,7 @@ from dpdb.plan.ranges.statistics import (
 from dpdb.plan.relations.regions import Region, region
 from dpdb.plan.relations.relations import Joined, Source
 from dpdb.plan.unit_work import NO_WORK, UnitWork
-from dpdb.policy.catalog import Value
+from dpdb.policy.catalog import Column, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
@@ -161,9 +161,11 @@ class Sought:
     share: BudgetShare
     """The budget share of the answer, beside that of the bounds."""
     arguments: tuple[Expr, ...]
-    """The arguments whose bounds are found, in the order of the subplan's releases."""
+    """The arguments whose bounds are found, in the order of the subplan's releases; or the number
+    of each unit of which a cap is.
+    """
     widest: tuple[Expr, ...]
-    """Each argument as the plan's own releases read it."""
+    """Each argument as the plan's own releases read it; empty where a cap on all is found."""
 
 
 ReleaseFamily = tuple[tuple[int, ...], ...]
@@ -359,10 +361,21 @@ class Plan:
                 read += (statistic.argument, statistic.where)
         return frozenset().union(*(stored_columns(each) for each in read if each is not None))
 
+    @property
+    def columns_aggregated(self) -> Iterator[Column]:
+        """The columns in the arguments and filters of aggregates."""
+        for estimate in self.estimates:
+            for part in estimate.aggregate.parts:
+                yield from columns_of(part).values()
+
     def waits(self, release: Release) -> bool:
         """Whether a release's noise depends on bounds that are still to be found."""
         statistic = release.statistic
-        if self.sought is None or not isinstance(statistic, Joint | Total):
+        if self.sought is None:
+            return False
+        if not self.sought.widest:
+            return release.noise is not None
+        if not isinstance(statistic, Joint | Total):
             return False
         return statistic.argument in self.sought.widest
 

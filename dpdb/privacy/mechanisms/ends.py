@@ -56,6 +56,7 @@ class FoundEnds:
     title: ClassVar[str] = "three selections: a centre, a scale, two ends"
     changes: ClassVar[str] = "the most {} can change how many rows are beyond a value"
     formula: ClassVar[str] = ""
+    counted: ClassVar[str] = "values"
     scale: ClassVar[None] = None
     """Each selection has its own."""
     sensitivity: int

@@ -24,7 +24,8 @@ The other sets are by what is released, and so by what is asked about its accura
                        holds at a `confidence` and has about `target` ranks to spare
     GridSelection      a rung beyond which few rows lie, `steps_below` and `rows_above` at any
                        confidence, with `threshold` and `rows_needed` for who reads EXPLAIN
-    BoundsSelection    a lower and an upper bound: `rows_needed`, and how many are `left_out`
+    BoundsSelection    a lower and an upper bound, of values or of what units add: how many of what
+                       is `counted` are `rows_needed`, and how many are `left_out`
     KeySelection       the keys that are `shown`, in words; likelier than not `shown_from` so many
                        units. `CountedKeys` tell the noisy number of units of each: `surely_from`,
                        and the `noise` before the cut
@@ -45,6 +46,7 @@ from typing import assert_never, get_args
 from dpdb.errors import InternalError
 from dpdb.privacy.mechanisms.box import Box, Coordinate
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.caps import FoundCaps
 from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.found_limit import FoundLimit
@@ -64,7 +66,7 @@ Additive = Laplace | Gaussian | Staircase
 ValueSelection = Exponential | Halves
 IntervalSelection = Bracket
 GridSelection = Walk
-BoundsSelection = FoundEnds
+BoundsSelection = FoundEnds | FoundCaps
 TopSelection = Peeling
 CountedKeys = Threshold
 KeySelection = CountedKeys | WeightedKeys
@@ -101,9 +103,9 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             return mechanism.reach
         case Bracket():
             return mechanism.rank_reach
-        case (
-            Halves() | Walk() | FoundEnds() | FoundLimit() | Smooth() | Threshold() | WeightedKeys()
-        ):
+        case Halves() | Walk() | FoundEnds() | FoundCaps() | FoundLimit() | Smooth():
+            return None
+        case Threshold() | WeightedKeys():
             return None
         case Laplace() | Gaussian() | Staircase() | Box() | Peeling():
             return None
@@ -138,6 +140,8 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
             return _EACH + values
         case FoundEnds():
             return 3 * _EACH + 4 * mechanism.selections[0].reach
+        case FoundCaps():
+            return 3 * _EACH
         case Smooth():
             if not mechanism.beta:
                 return _EACH

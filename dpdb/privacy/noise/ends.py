@@ -1,4 +1,7 @@
-"""Exact draws of the ends of a column's values; `mechanisms.ends` has the law and its proof."""
+"""Exact draws of the ends of a column's values, and of caps on what units add.
+
+`mechanisms.ends` and `mechanisms.caps` have the laws and their proofs.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpdb.privacy.mechanisms import caps
+from dpdb.privacy.mechanisms.caps import FoundCaps
 from dpdb.privacy.mechanisms.ends import POWER, FoundEnds, rungs
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.noise.exponential import (
@@ -33,6 +38,15 @@ _FARTHER = 4, 16, 64
 """An end is moved out by a rung for each of these times the scale that it is beyond."""
 
 
+def select_bounds(
+    values: SortedValues, grid: tuple[int, int], mechanism: FoundEnds | FoundCaps, noise: Noise
+) -> tuple[int, int]:
+    """A lower and an upper bound on the `grid`, of values or of what units add."""
+    if isinstance(mechanism, FoundCaps):
+        return select_caps(values, grid, mechanism, noise)
+    return select_ends(values, grid, mechanism, noise)
+
+
 def select_ends(
     values: SortedValues, grid: tuple[int, int], mechanism: FoundEnds, noise: Noise
 ) -> tuple[int, int]:
@@ -45,7 +59,7 @@ def select_ends(
     centre = min(max(centre, low), high)
     steps = rungs(high - low)
     scale = steps[choose(scale_weights(values, centre, steps, scaling), noise)]
-    up, down = (choose(each, noise) for each in end_weights(values, centre, scale, steps, ending))
+    up, down = (choose(each, noise) for each in end_weights(values, (centre, scale), steps, ending))
     upper = centre + steps[_moved_out(up, scale, steps)]
     lower = centre - steps[_moved_out(down, scale, steps)]
     return _apart(lower, upper, grid)
@@ -59,6 +73,22 @@ def _apart(lower: int, upper: int, grid: tuple[int, int]) -> tuple[int, int]:
     unit = 1 << max(0, max(abs(lower), abs(upper)).bit_length() - _DIGITS)
     upper = min(-(-upper // unit) * unit, grid[1])
     return max(min(lower // unit * unit, upper - 2 * unit), grid[0]), upper
+
+
+def select_caps(
+    values: SortedValues, grid: tuple[int, int], mechanism: FoundCaps, noise: Noise
+) -> tuple[int, int]:
+    """The least and the greatest of the `grid` that a unit may add, for sorted numbers of units."""
+    low, high = grid
+    scaling, *ending = mechanism.selections
+    steps = rungs(max(high, -low, 1))
+    place = choose(scale_weights(values, 0, steps, scaling), noise)
+    up = down = place
+    for each in ending:
+        above, below = end_weights(values, (0, steps[place]), steps, each, caps.POWER)
+        up, down = choose(above, noise), choose(below, noise)
+    farther = [steps[min(each + 1, len(steps) - 1)] for each in (down, up)]
+    return max(-farther[0], low), min(farther[1], high)
 
 
 def centre_pieces(
@@ -103,16 +133,22 @@ def scale_weights(
 
 def end_weights(
     values: SortedValues,
-    centre: int,
-    scale: int,
+    about: tuple[int, int],
     steps: tuple[int, ...],
     mechanism: Exponential,
+    power: int = POWER,
 ) -> tuple[list[int], list[int]]:
-    """The weights of each rung above the centre, and of each below."""
+    """The weights of each rung above the centre, and of each below; `about` has it and the scale.
+
+    The weight falls from twice the scale on with the power of `ends`, and from the scale on with
+    that of `caps`.
+    """
+    centre, scale = about
+    flat = 2 * scale if power == POWER else scale
     reach = np.array(steps, dtype=np.int64)
     above = len(values) - values.searchsorted(centre + reach, side="right")
     below = values.searchsorted(centre - reach, side="left")
-    base = [(min(2 * scale, rung) ** POWER << _BITS) // rung**POWER for rung in steps]
+    base = [(min(flat, rung) ** power << _BITS) // rung**power for rung in steps]
 
     def weighed(beyond: npt.NDArray[np.int64]) -> list[int]:
         falling = weights(beyond, mechanism.rate, _FARTHEST)

@@ -27,6 +27,7 @@ from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.caps import FoundCaps
 from dpdb.privacy.mechanisms.ends import FoundEnds
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.found_limit import FoundLimit
@@ -204,9 +205,9 @@ class Executor:
             case Halves():
                 grid = _ranks(statistic).ends
                 chosen = [halves.select_quantiles(v, grid, mechanism, noise) for v in exact.cells]
-            case FoundEnds():
+            case FoundEnds() | FoundCaps():
                 grid = _ranks(statistic).ends
-                chosen = [ends.select_ends(v, grid, mechanism, noise) for v in exact.cells]
+                chosen = [ends.select_bounds(v, grid, mechanism, noise) for v in exact.cells]
             case Walk():
                 rungs = _ranks(statistic).rungs
                 return thresholds.stops(list(exact.cells), rungs, mechanism, noise)

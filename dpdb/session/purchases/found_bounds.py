@@ -19,9 +19,11 @@ from dpdb.plan.expressions.expressions import Expr, columns_of
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Function
 from dpdb.plan.physical.bounds import clamp, found_over, sought, with_bounds
+from dpdb.plan.physical.caps import CappedValue, capped_value, is_total
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import with_found_bounds
 from dpdb.plan.ranges.statistics import Ranks
+from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.mechanisms.mechanism import BoundsSelection
 from dpdb.session.purchases.kept_answers import Chosen, KeptAnswer
@@ -53,7 +55,8 @@ def chosen(query: Query, memory: Memory, choose: Callable[[Query], Chosen]) -> C
         return choose(query)
 
     def choose_with(some: Mapping[Expr, Ends]) -> Chosen:
-        notes = tuple(f"{_clamped(each, ends)}, found before" for each, ends in some.items())
+        unit = query.table.unit_in_words
+        notes = tuple(f"{_clamped(each, ends, unit)}, found before" for each, ends in some.items())
         return replace(choose(with_bounds(query, some)), notes=notes)
 
     subsets = (
@@ -65,8 +68,9 @@ def chosen(query: Query, memory: Memory, choose: Callable[[Query], Chosen]) -> C
 
 def _known(argument: Expr, query: Query, memory: Memory) -> Ends | None:
     """The bounds of an argument that were found of a whole table, or of the rows of the query."""
+    columns = tuple(columns_of(argument).values())
     for where in dict.fromkeys((None, found_over(query, argument))):
-        kept = memory.named(_name(query.table, argument, where), query.table)
+        kept = memory.named(_name(query.table, argument, where), query.table, columns)
         if kept is not None:
             return _ends(kept.fresh[0], kept.purchase.result.noisy.draws[0])
     return None
@@ -116,7 +120,8 @@ def keep(chosen: Chosen, bought: Purchase, withheld: bool, memory: Memory) -> No
         plan.sought.arguments, search.releases, found.draws, strict=True
     ):
         own = replace(bought.result, noisy=replace(found, draws=(drawn,)), revealed=())
-        name = _name(plan.table, argument, found_over(plan.sought.query, argument))
+        query = plan.sought.query
+        name = _name(query.table, argument, found_over(query, argument))
         kept = KeptAnswer(name, replace(bought, result=own), (release,), (), (), ())
         memory.keep_named(kept)
 
@@ -139,6 +144,12 @@ def shown(plan: Plan, noisy: Noisy, policy: Policy, rows: RowCount) -> tuple[Pla
     (search,) = plan.subplans
     for release, (argument, ends) in zip(search.releases, bounds.items(), strict=True):
         assert isinstance(release.mechanism, BoundsSelection)
+        spent = decimal(release.mechanism.loss.epsilon)
+        found = _clamped(argument, ends, plan.table.unit_in_words)
+        found += f", found with ε {spent} and kept: free next time"
+        if (cap := capped_value(argument)) is not None:
+            notes += [found, _left_out(plan, cap, ends)]
+            continue
         clamped = clamp(argument, *ends)
         counts = [
             float(value.values.sum())
@@ -152,9 +163,7 @@ def shown(plan: Plan, noisy: Noisy, policy: Policy, rows: RowCount) -> tuple[Pla
             withheld.add(clamped)
             notes.append(f"too few rows to find bounds: about {needed:,} are needed")
             continue
-        spent = decimal(release.mechanism.loss.epsilon)
-        kept = f"found with ε {spent} and kept: free next time"
-        notes.append(f"{_clamped(argument, ends)}, {kept}; what lies beyond is not in ±")
+        notes.append(f"{found}; what lies beyond is not in ±")
     estimates = tuple(
         replace(each, is_withheld=each.aggregate.argument in withheld)
         if each.aggregate.function is not Function.COUNT
@@ -176,7 +185,21 @@ def _found(plan: Plan, noisy: Noisy) -> dict[Expr, Ends]:
     return found
 
 
-def _clamped(argument: Expr, ends: Ends) -> str:
-    names = ", ".join(printable(each.called) for each in columns_of(argument).values())
+def _clamped(argument: Expr, ends: Ends, unit: str) -> str:
     low, high = (plain_value(end, argument.kind) for end in ends)
-    return f"{names} was clamped to {low} … {high}"
+    cap = capped_value(argument)
+    if cap is not None and not is_total(argument):
+        return f"{high} {'row' if high == '1' else 'rows'} of each {printable(unit)} count at most"
+    names = ", ".join(printable(each.called) for each in columns_of(argument).values())
+    clamped = names if cap is None else f"what each {printable(unit)} adds"
+    return f"{clamped} was clamped to {low} … {high}"
+
+
+def _left_out(plan: Plan, cap: CappedValue, ends: Ends) -> str:
+    """The rule for what a cap leaves out: nothing that is released says how much it is."""
+    if cap.caps == "averages":
+        return "± leaves out what the other rows would change"
+    if ends == cap.bounds:
+        return "± leaves out what lies beyond that, and no higher cap is looked for"
+    often = plain_value(round(20 * max(map(abs, ends)) / plan.loss.epsilon), Kind.INTEGER)
+    return f"± leaves out what lies beyond that: often 0 to {often} in all, more if few have most"

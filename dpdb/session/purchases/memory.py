@@ -42,7 +42,7 @@ from dpdb.session.purchases.query_plans import (
 from dpdb.session.purchases.shared_levels import AllSeries, Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dpdb.answers.estimates import Draws
     from dpdb.ledger.protocol import Balance, ReleaseStore
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from dpdb.plan.physical.lowering import RowCount
     from dpdb.plan.physical.plan import Plan, ReleasedGroup
     from dpdb.plan.relations.relations import Source
-    from dpdb.policy.catalog import Policy
+    from dpdb.policy.catalog import Column, Policy
     from dpdb.session.purchases.purchases import Purchase
     from dpdb.vectors.vector import Array
 
@@ -90,6 +90,8 @@ class Memory:
         possible = possible_plans(query, policy, shares, rows)
         self._note_columns(query)
         self._look_up(query.table, query.where)
+        for plans in possible:
+            self._look_up_found(plans[-1])
         keys = [key_of(plans[-1], query.options) for plans in possible]
         known = [self._kept(key, p[-1], query) for key, p in zip(keys, possible, strict=True)]
         at = next((place for place, kept in enumerate(known) if kept is not None), None)
@@ -243,9 +245,11 @@ class Memory:
         self._remember(scope, kept)
         return True
 
-    def named(self, name: str, table: Source) -> KeptAnswer | None:
-        """The draws about a table that are kept under a name of their own."""
+    def named(self, name: str, table: Source, columns: Iterable[Column]) -> KeptAnswer | None:
+        """The draws about some columns over a table that are kept under a name of their own."""
         if self.store is not None:
+            if self._columns.note(name, columns):
+                self._read.pop(name, None)
             self._look_up_under(name, name, table)
         return self._purchases.get(name)
 
@@ -303,6 +307,18 @@ class Memory:
         if self._columns.note(scope_of(query), query.columns_read):
             for name in (scope_of(query), former_scope(query.table, query.where)):
                 self._read.pop(name or "", None)
+
+    def _look_up_found(self, plan: Plan) -> None:
+        """Remember what is kept about the rows of a plan whose cap is found: they are not capped.
+
+        Nor does the query read the columns of what units add, which the plan does.
+        """
+        if self.store is None or plan.sought is None:
+            return
+        read = (column for each in (plan, *plan.subplans) for column in each.columns_aggregated)
+        if self._columns.note(scope_of(plan), read):
+            self._read.pop(scope_of(plan), None)
+        self._look_up(plan.table, plan.where)
 
     def _look_up(self, table: Source, where: Expr | None) -> None:
         """Remember what the ledger has kept about these rows since it was last asked."""

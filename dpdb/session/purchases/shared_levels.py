@@ -103,6 +103,7 @@ class Shared:
         plan, everywhere = self.plan, self.everywhere
         if plan.sought is not None:  # bounds can be found of more rows than the answer reads
             everywhere = any(each.region != plan.region for each in plan.subplans)
+            everywhere |= not plan.sought.widest  # the table of the answer has another cap
         return plan.region if self.queries and not everywhere else None
 
     @property

@@ -12,6 +12,7 @@ WORDS = {
     "nonnegative": _SWITCH,
     "goal": ("relative", "cells", "totals"),
     "bounds": ("declared", "find"),
+    "rows_per_unit": ("declared", "find"),
 }
 """The values of options that are words."""
 
@@ -21,6 +22,7 @@ SETTINGS = {
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
+    "rows_per_unit": "'find': 5/16 of epsilon finds what a unit may add at most; or 'declared'",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it costs ε again",
     "plan": "'on': the statements of a file are planned together, and share what they draw",
     "trial": "'on': answers are of made-up rows, and free, until it is 'off'",
@@ -47,6 +49,7 @@ OPTIONS = {
     "goal": "of CUBE and ROLLUP: 'relative', 'cells' or 'totals' are to be accurate",
     "nonnegative": "'on': counts of CUBE and ROLLUP are at least 0",
     "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
+    "rows_per_unit": "'find': 5/16 of epsilon finds what a unit may add at most; or 'declared'",
 }
 """The names that OPTIONS, of one query, takes."""
 TERMS = {

@@ -229,7 +229,7 @@ def _value(item: WrittenOption) -> Fraction | str | tuple[Fraction, ...]:
             return _between(item, _TINY, 1 - Fraction(1, 10**9), "0 and 0.999999999")
         case "mechanism":
             return NoiseKind(_word(item, tuple(NoiseKind)))
-        case "interval" | "nonnegative" | "goal" | "bounds" as name:
+        case "interval" | "nonnegative" | "goal" | "bounds" | "rows_per_unit" as name:
             return _word(item, WORDS[name])
         case "sensitivity":
             return _word(item, SENSITIVITIES)

@@ -80,7 +80,7 @@ def scales(rows: Rows, centre: int, mechanism: FoundEnds) -> Law:
 @cache
 def pairs(rows: Rows, centre: int, scale: int, mechanism: FoundEnds) -> Law:
     steps, values = rungs(GRID[1] - GRID[0]), np.array(rows, dtype=np.int64)
-    up, down = end_weights(values, centre, scale, steps, mechanism.selections[2])
+    up, down = end_weights(values, (centre, scale), steps, mechanism.selections[2])
     return normed(
         Counter({(i, j): up[i] * down[j] for i in range(len(up)) for j in range(len(down))})
     )

@@ -1,0 +1,141 @@
+"""Caps on what a unit adds, if a query finds them: on its total, or on the number of its rows.
+
+COUNT or SUM alone needs no cap on rows: what each unit adds in all is clamped, and no row is left
+out. For averages, several aggregates, and groups of which a unit can be in several, as many rows
+of each unit count as the cap says, chosen by the keyed hash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpdb.errors import InvalidOption
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
+from dpdb.plan.expressions.single_values import UnitValue, single_value
+from dpdb.plan.identity import identity
+from dpdb.plan.logical.per_unit import of_units
+from dpdb.plan.logical.query import Aggregate, Function, Output, Query
+from dpdb.policy.catalog import Kind, changed
+from dpdb.records import dataclass
+
+_WIDEST = 2**43
+"""The most steps of a total without bounds; noise on it fits 64 bits where ε is large enough."""
+_FINE = Fraction(1, 1000)
+"""The step of a total of numbers without bounds."""
+_TOTALS = (Function.COUNT, Function.SUM)
+Ends = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, repr=False)
+class CappedValue(UnitValue):
+    """The one number of a unit of which a cap is found."""
+
+    caps: str = "total"
+    """What the cap is on: the `total`, or the number of `rows`, which can be of `averages` alone.
+
+    An average of fewer rows has no less noise for what is left out of it, so that its cap is low.
+    """
+
+    @property
+    def part(self) -> Fraction:
+        """The part of a query's share that finds the cap."""
+        return Fraction(1 if self.caps == "averages" else 5, 16)
+
+
+def capped_value(expression: Expr) -> CappedValue | None:
+    """The number of which a cap is sought; None for an argument of which bounds are."""
+    value = single_value(expression)
+    return value if isinstance(value, CappedValue) else None
+
+
+def is_total(expression: Expr) -> bool:
+    """Whether a cap is on what a unit adds in all, and not on the number of its rows."""
+    value = capped_value(expression)
+    return value is not None and value.caps == "total"
+
+
+def sought_cap(query: Query) -> Expr | None:
+    """The number of each unit of which a query finds a cap; None if it finds none."""
+    if query.options.rows_per_unit != "find" or query.subqueries or any(query.contradictions):
+        return None
+    table, functions = query.table, {each.function for each in query.aggregates}
+    capped = table.unit is not None and not table.public and table.rows_held > 1
+    plain = all(single_value(each.argument) is None for each in query.aggregates)
+    if not (capped and plain and functions) or functions - {*_TOTALS, Function.AVG}:
+        return None
+    total, filters = _adds_alone(query), {each.where for each in query.aggregates}
+    # What is drawn must be the same whichever cap is found: counts under several filters are
+    # drawn together where that is better, and a unit's rows say how much a found key costs.
+    same = len(filters) == 1 and not query.found_places and table.rows_per_unit > 1
+    if not (total or same):
+        return None
+    if query.options.has_accuracy_goal:
+        raise InvalidOption(
+            "an error, or a noise_index, cannot be kept with rows_per_unit = 'find'"
+        )
+    if query.options.kind.is_euclidean:
+        raise InvalidOption("rows_per_unit = 'find' goes with noise that is not Gaussian")
+    if total:
+        return _value(query, query.aggregates[0], "total")
+    rows = Aggregate(Function.COUNT, where=filters.pop())
+    return _value(query, rows, "averages" if functions == {Function.AVG} else "rows")
+
+
+def _adds_alone(query: Query) -> bool:
+    """Whether a query is a COUNT or SUM, with one group for all rows of a unit."""
+    in_one_group = not query.keys or query.groups_per_unit == 1
+    functions = [each.function for each in query.aggregates]
+    return in_one_group and len(functions) == 1 and functions[0] in _TOTALS
+
+
+def _value(query: Query, of: Aggregate, caps: str) -> ColumnRef:
+    """What an aggregate comes to in a unit's rows, with the widest caps that can be found."""
+    table, argument = query.table, of.argument
+    fine = argument is not None and argument.kind is Kind.NUMBER
+    widest = _WIDEST * (_FINE if fine else Fraction(1))
+    value = single_value(of_units(of, -widest, widest, table.rows_held).argument)
+    assert value is not None
+    assert value.bounds is not None
+    low, high = min(value.bounds[0], Fraction(0)), max(value.bounds[1], Fraction(0))
+    high = high if caps == "total" else min(high, Fraction(table.rows_per_unit))
+    return ColumnRef(
+        CappedValue(
+            name=f"{caps} {identity((of.function, argument, of.where))}",
+            kind=value.kind,
+            lower=low,
+            upper=high,
+            step=_FINE if fine and (low, high) == (-widest, widest) else value.step,
+            argument=argument,
+            where=of.where,
+            function=of.function.value,
+            caps=caps,
+        )
+    )
+
+
+def finding_cap(query: Query, cap: CappedValue, limit: int) -> Query:
+    """The query that finds a cap, over the rows of each unit that are held.
+
+    No cap is more than `limit` steps from 0.
+    """
+    most = limit * cap.step
+    assert cap.bounds is not None
+    value = replace(cap, lower=max(cap.bounds[0], -most), upper=min(cap.bounds[1], most))
+    found = Aggregate(Function.APPROX_BOUNDS, ColumnRef(value), value.present)
+    outputs = (Output("cap", Slot("aggregate", 0, Kind.TEXT)),)
+    table = changed(query.table, rows_per_unit=query.table.rows_held)
+    options = replace(query.options, rows_per_unit="declared")
+    return Query(table, outputs, (found,), query.where, options=options)
+
+
+def with_cap(query: Query, cap: CappedValue, ends: Ends) -> Query:
+    """The query with a cap that was found."""
+    table, options = query.table, replace(query.options, rows_per_unit="declared")
+    if cap.caps != "total":
+        table = changed(table, rows_per_unit=int(ends[1]))
+        return replace(query, table=table, options=options)
+    (summed,) = query.aggregates
+    clamped = of_units(summed, *ends, table.rows_held)
+    table = changed(table, rows_per_unit=table.rows_held)
+    return replace(query, table=table, aggregates=(clamped,), options=options)
