@@ -30,8 +30,8 @@ from dpdb.vectors.vector import Bools, outside
 
 _WHOLE_DOUBLES = 2**53 - 1
 """Whole numbers up to this are each a double of its own."""
-_NUMBERS = (int, float, np.integer, np.floating)
-"""The types of numbers that pandas makes floats of, or objects."""
+_NUMBERS = (np.integer, np.floating)
+"""The types of numpy's numbers that pandas makes floats of, or objects."""
 _ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")
 """The modules whose time zones are asked for their offset: others run code of somebody's own."""
 
@@ -244,7 +244,9 @@ def object_cell(value: object) -> bytes:
 
 def _exact_cell(value: object) -> bytes:
     """The cell of an object, as `object_cell` has it; that of a large number is empty."""
-    number: Any = value if issubclass(type(value), _NUMBERS) else 0
+    kind = type(value)
+    known = kind in (int, float) or (kind.__module__ == "numpy" and issubclass(kind, _NUMBERS))
+    number: Any = value if known else 0
     return object_cell(value) if -_WHOLE_DOUBLES <= number <= _WHOLE_DOUBLES else b""
 
 

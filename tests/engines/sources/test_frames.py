@@ -265,9 +265,12 @@ class Stranger:
     __str__ = __repr__ = __eq__ = __hash__ = __float__ = __int__ = __bool__ = Hostile.fails  # type: ignore
 
 
+class HostileNumber(int):
+    __le__ = __ge__ = __lt__ = __gt__ = __neg__ = Hostile.fails  # type: ignore[assignment]
+
+
 def test_no_method_of_a_value_is_called() -> None:
-    frame = held_frame(
-        pd.DataFrame({"x": pd.Series([Stranger(), Hostile("a"), "b"], dtype=object)})
-    )
+    column = [Stranger(), Hostile("a"), "b", HostileNumber(1)]
+    frame = held_frame(pd.DataFrame({"x": pd.Series(column, dtype=object)}))
     table = Table("t", Path("t"), (Column("x", Kind.TEXT),), frame=frame)
-    assert values(table) == [None, "a", "b"]
+    assert values(table) == [None, "a", "b", None]
