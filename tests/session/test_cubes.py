@@ -165,6 +165,8 @@ def test_goals_and_options_are_for_levels_that_add_up(here: Policy) -> None:
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(goal = 'cells') COUNT(*) FROM t",
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(nonnegative = on) ok, MAX(pay) FROM t"
         " GROUP BY CUBE(ok)",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(nonnegative = on) ok, city, COUNT(*) FROM t"
+        " GROUP BY GROUPING SETS ((ok), (city))",
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(goal = 'all') ok, COUNT(*) FROM t"
         " GROUP BY CUBE(ok)",
     ):

@@ -14,6 +14,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
+from dpdb.errors import InvalidOption
 from dpdb.plan.logical.query import Options, Query
 from dpdb.plan.physical.cubes import Cube, KeySet, LevelNoise, subsets
 from dpdb.plan.physical.moments import Estimate
@@ -198,6 +199,11 @@ def drawn_together(
         for key, known in zip(level, plan.key_values, strict=True)
     }
     cube = Cube(tuple(len(values.get(key, (0,))) for key in range(len(keys))), levels, ())
+    if options.nonnegative == "on" and not any(len(level) == len(keys) for level in levels):
+        raise InvalidOption(
+            "nonnegative needs a level that groups by all keys",
+            hint="counts of at least 0 are those of its groups, and their sums",
+        )
     noise = _variances(whole)
     if noise is None or cube.cells(tuple(range(len(keys)))) > MOST_CELLS:
         return tuple(plan_with(place, Fraction(1)) for place in places), None
