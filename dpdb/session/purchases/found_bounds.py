@@ -1,8 +1,8 @@
 """Statements that find the bounds of their sums and averages first, for a part of their ε.
 
-They are two plans under one charge, as with a scalar subquery: the bounds are drawn, and then the
-answer with these bounds, of which price, path and EXPLAIN do not depend. Bounds that were found
-are public. They are kept, and later statements use them for nothing.
+The search and the answer are two plans under one charge, as a query and its scalar subquery are.
+Price, path and EXPLAIN do not depend on the bounds. Bounds that were found are public: they are
+kept, and later statements use them for nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.answers.suggested_bounds import plain_value
 from dpdb.errors import InternalError, paid_for, printable
-from dpdb.plan.expressions.expressions import Expr, columns_of
+from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Function
 from dpdb.plan.physical.bounds import clamp, found_over, sought, with_bounds
@@ -191,6 +191,8 @@ def _clamped(argument: Expr, ends: Ends, unit: str) -> str:
     if cap is not None and not is_total(argument):
         return f"{high} {'row' if high == '1' else 'rows'} of each {printable(unit)} count at most"
     names = ", ".join(printable(each.called) for each in columns_of(argument).values())
+    if not isinstance(argument, ColumnRef | Cast):
+        names = f"an expression of {names}"
     clamped = names if cap is None else f"what each {printable(unit)} adds"
     return f"{clamped} was clamped to {low} … {high}"
 
