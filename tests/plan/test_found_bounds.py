@@ -28,6 +28,7 @@ COLUMNS = (
 )
 ASKED = (
     "AVG(n)", "SUM(n)", "SUM(x), COUNT(*)", "AVG(k)", "SUM(k)", "AVG(m), SUM(n), COUNT(x)",
+    "AVG(n), AVG(x)", "AVG(n), AVG(k), AVG(m)",
     "SUM(n), SUM(x * x), AVG(k) FILTER (WHERE g = 1)", "AVG(n), VARIANCE(k), MEDIAN(m)",
     "SUM(n) FILTER (WHERE x > 0), SUM(n)", "SUM(k) / COUNT(*), MAX(n)",
 )  # fmt: skip
