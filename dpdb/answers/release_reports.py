@@ -12,7 +12,7 @@ from dpdb.plan.expressions.expressions import Slot, interval_ends, slots
 from dpdb.plan.logical.query import Function, Output
 from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, JointRanks
-from dpdb.privacy.mechanisms.mechanism import LimitSelection, VectorNoise
+from dpdb.privacy.mechanisms.mechanism import LimitSelection, PublicNoise, VectorNoise
 from dpdb.records import dataclass
 
 _FEW = 4
@@ -101,7 +101,7 @@ def promised_error(planned: Plan, output: Output) -> float | None:
     expression = output.expression
     if not (isinstance(expression, Slot) and expression.role == "aggregate"):
         return None
-    from dpdb.answers.intervals.noise_tails import margin_of  # noqa: PLC0415 (numpy)
+    from dpdb.answers.intervals import noise_tails  # noqa: PLC0415 (numpy)
 
     estimate = planned.estimates[expression.index]
     combination = estimate.combination
@@ -109,7 +109,16 @@ def promised_error(planned: Plan, output: Output) -> float | None:
         return None
     confidence = at_once(CONFIDENCE, planned.competing_rows)
     unit = estimate.moments.step if estimate.aggregate.function is Function.SUM else 1
-    return margin_of(combination, planned, confidence) * float(unit)
+    return noise_tails.margin_of(combination, planned, confidence) * float(unit)
+
+
+def margin_of(release: Release, noise: PublicNoise, unit: Fraction, confidence: float) -> float:
+    """The margin of each value of a release, with noise of its own or of several sums in it."""
+    if release.level is not None:
+        from dpdb.answers.intervals.weighted_noises import margin  # noqa: PLC0415 (numpy)
+
+        return margin(release.level.terms, confidence)
+    return noise.quantile(confidence, release.terms) * float(unit)
 
 
 def margins_at_limits(mechanism: LimitSelection, competing_rows: int) -> tuple[str, str]:
@@ -162,8 +171,7 @@ def _report(
     own = noise if noise is not None and isinstance(mechanism, VectorNoise) else mechanism
     loss, sensitivity, scale = mechanism.loss, own.sensitivity, own.scale
     if noise is not None:
-        margin = noise.quantile(at_once(CONFIDENCE, competing_rows), release.terms)
-        margin *= float(part.unit)
+        margin = margin_of(release, noise, part.unit, at_once(CONFIDENCE, competing_rows))
     return ReleaseReport(
         column=label,
         aggregate=part.name,

@@ -6,25 +6,29 @@ A shared aggregate is drawn once, and counts of different queries are sums over 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.expressions.expressions import Expr, columns_of
+from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import filtered
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import sought
-from dpdb.plan.physical.lowering import PlanningContext, RowCount
+from dpdb.plan.physical.cubes import KeySet
+from dpdb.plan.physical.lowering import NO_SHARE, PlanningContext, RowCount, contribution_of
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.group_keys import is_found, key_values
+from dpdb.plan.ranges.statistics import Histogram
 from dpdb.plan.releases.allocation import competing_rows
+from dpdb.plan.releases.count_groups import cell_histogram, counted
 from dpdb.plan.releases.key_selection import selects_keys
 from dpdb.plan.releases.shared_moments import covariance
 from dpdb.plan.unit_work import MAX_UNIT_SECONDS, work_of
-from dpdb.policy.catalog import Policy, Value
+from dpdb.policy.catalog import Policy, Table, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.records import dataclass
 
@@ -129,6 +133,110 @@ def _filtered(member: Query) -> Mapping[Aggregate, Aggregate]:
     """The joint query's aggregate for each aggregate of the member, over the same rows."""
     where = None if _common_filter(member) is not None else member.where
     return {each: filtered(each, where) for each in member.aggregates}
+
+
+@dataclass(frozen=True)
+class CrossQuery:
+    """Counts over all rows of one table, in the groups of several sets of keys, drawn as one."""
+
+    members: tuple[Query, ...]
+    share: BudgetShare
+    """Budget share of each member query."""
+
+    @cached_property
+    def query(self) -> Query:
+        """The counts of all members in the groups of all keys, with one for rows with NULL."""
+        first = self.members[0]
+        counts = (each for member in self.members for each in self._counts(member))
+        keys = tuple(dict.fromkeys(key for member in self.members for key in member.keys))
+        return Query(
+            first.table, (), tuple(dict.fromkeys(counts)), None, keys,
+            options=first.options, cube=keys,
+        )  # fmt: skip
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        """The segments of all counts; None for too many."""
+        conditions = tuple(dict.fromkeys(map(counted, self.query.aggregates)))
+        return cell_histogram(self.query.table, None, conditions)
+
+    def keys(self, member: Query) -> KeySet:
+        """The indices of a member's keys among all."""
+        return tuple(sorted(map(self.query.keys.index, member.keys)))
+
+    def segments(self, member: Query) -> Iterator[tuple[int, ...]]:
+        """The segments that each count of a member adds up."""
+        assert self.histogram is not None
+        for each in self._counts(member):
+            place = self.histogram.conditions.index(counted(each))
+            segments = enumerate(self.histogram.segments)
+            yield tuple(index for index, segment in segments if segment[place])
+
+    def _counts(self, member: Query) -> Iterator[Aggregate]:
+        return (filtered(each, member.where) for each in member.aggregates)
+
+
+def crossed(
+    queries: Sequence[JointQuery], policy: Policy, among: Collection[Query]
+) -> tuple[list[JointQuery], list[CrossQuery]]:
+    """Joint queries without the counts that can be drawn across keys, and those.
+
+    A count is `among` those wanted, or shows one of them again. Keys that are grouped by are in no
+    condition, so that every sum is wanted in all of its cells.
+    """
+
+    def rows(query: Query) -> object:
+        return query.table, query.where, frozenset(query.keys)
+
+    wanted: dict[object, set[Aggregate]] = {}
+    for each in among:
+        wanted.setdefault(rows(each), set()).update(each.aggregates)
+    together: dict[str, list[tuple[Query, BudgetShare]]] = {}
+    for query in queries:
+        for member in query.members:
+            asked = {*member.aggregates} <= wanted.get(rows(member), set())
+            if asked and _counts_all_rows_of_a_table(member, policy):
+                options = replace(member.options, epsilon=None, delta=None)
+                alike = identity((member.table, options, query.share))
+                together.setdefault(alike, []).append((member, query.share))
+    found = list[CrossQuery]()
+    for pairs in together.values():
+        whole = CrossQuery(tuple(member for member, _ in pairs), NO_SHARE)
+        filtered_by = {
+            name for each in whole.query.aggregates for name in columns_of(counted(each))
+        }
+        free = tuple(
+            member for member in whole.members
+            if not filtered_by & {name for key in member.keys for name in columns_of(key)}
+        )  # fmt: skip
+        if len({frozenset(member.keys) for member in free}) > 1:
+            found.append(CrossQuery(free, pairs[0][1]))
+    taken = {member for each in found for member in each.members}
+    left = [
+        JointQuery(members, query.share) for query in queries
+        if (members := tuple(each for each in query.members if each not in taken))
+    ]  # fmt: skip
+    return left, found
+
+
+def _counts_all_rows_of_a_table(query: Query, policy: Policy) -> bool:
+    """Whether a query counts rows, of which each is a unit, and no WHERE decides on its groups."""
+    return (
+        type(query) is Query
+        and isinstance(query.table, Table)
+        and query.table.unit is None
+        and query.minimum_units == 1
+        and not query.cube
+        and _common_filter(query) is None
+        and all(map(_all_values, query.keys))
+        and not any(query.contradictions)
+        and all(
+            each.function is Function.COUNT
+            and single_value(each.argument) is None
+            and not contribution_of(each, query, policy).fixed
+            for each in query.aggregates
+        )
+    )
 
 
 def noise_ratio(part: Plan, alone: Plan, releases: Collection[int] | None = None) -> float:

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from dpdb.answers.accuracy_notes import SURE
 from dpdb.answers.formats.sheet import figure
-from dpdb.answers.release_reports import margins_at_limits, promised_error
+from dpdb.answers.release_reports import margin_of, margins_at_limits, promised_error
 from dpdb.answers.suggested_bounds import needs
 from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, columns_of
@@ -89,8 +89,7 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
 def _noise(noise: Additive, release: Release, competing_rows: int) -> Iterator[tuple[str, str]]:
     """The noise's size, and from which answer on it is within 10 %: the MTA of [STW] equation 6."""
     each = [at_once(confidence, competing_rows) for confidence in CONFIDENCES]
-    margins = [Fraction(noise.quantile(confidence, release.terms)) * release.unit
-               for confidence in each]  # fmt: skip
+    margins = [Fraction(margin_of(release, noise, release.unit, confidence)) for confidence in each]
     shown = [f"± {figure(m)} ({c:.0%})" for m, c in zip(margins, CONFIDENCES, strict=True)]
     yield "noise", ", ".join(shown)
     least = [f"{figure(m / RELATIVE_ERROR)} ({c:.0%})"

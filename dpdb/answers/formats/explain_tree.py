@@ -185,6 +185,9 @@ def _scale_in_bounds(release: Release) -> str:
 
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """The branches on a release's argument: its bounds, the parts of a vector, or the segments."""
+    if drawn.release.strategy is not None:
+        size, levels = drawn.release.strategy.size, len(drawn.release.strategy.levels)
+        yield "from", f"{size} weighted sums of all statements, of {levels} kinds of groups"
     match drawn.release.statistic:
         case Ranks(argument=argument, grid=grid) if drawn.release.aggregate in ("bounds", "cap"):
             yield "within", _span((grid.lower * grid.step, grid.upper * grid.step), argument.kind)

@@ -32,6 +32,8 @@ _LEAST = 1e-9
 """The least probability to fail of which a quantile is read off the transform."""
 _DIRECTIONS = 16
 """The number of directions of a pair for which a quantile is computed; it is smooth in between."""
+_GONE = -60
+"""The logarithm of a factor after which no other one counts."""
 _SMOOTH = 1.75
 """The standard deviation in units of the normal noise: 3e-7 of the transform is cut off at its end.
 """
@@ -72,8 +74,11 @@ def margin(terms: WeightedNoises, confidence: float) -> float:
         return 0.0
 
     def transform(t: Array) -> Array:
-        logs = (number * log_characteristic(noise, t * weight) for weight, number, noise in terms)
-        return np.asarray(np.exp(sum(logs)))
+        log = np.zeros_like(t)
+        for weight, number, noise in terms:
+            left = np.flatnonzero(log > _GONE)
+            log[left] += number * log_characteristic(noise, t[left] * weight)
+        return np.asarray(np.exp(log))
 
     return reach(transform, deviation, confidence)
 

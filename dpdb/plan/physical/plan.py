@@ -15,6 +15,7 @@ from dpdb.plan.logical.derived import Derived, noisy_columns
 from dpdb.plan.logical.query import FoundKeys, Ordering, Output, Query, are_sought
 from dpdb.plan.physical.cubes import Cube, LevelNoise, WeightedNoises
 from dpdb.plan.physical.moments import Estimate, GroupMoments
+from dpdb.plan.physical.strategies import Strategy, SummedNoise
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.plan.ranges.statistics import (
@@ -71,8 +72,10 @@ class Release:
     """Index of the bracket's quantile among the quantiles that are selected together."""
     terms: int = 1
     """Number of noisy values of an earlier answer that each value of this release adds up."""
-    level: LevelNoise | None = None
-    """For values that follow from all levels of a cube, the noises in each."""
+    level: LevelNoise | SummedNoise | None = None
+    """For values that follow from all levels of a cube or a strategy, the noises in each."""
+    strategy: Strategy | None = None
+    """The sums of the segments of a histogram that are drawn, in the cells of several keys."""
 
     def __hash__(self) -> int:
         """The hash of the fields, computed once: lookups of remembered releases use it often."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dpdb.answers.estimates import Noisy
@@ -35,6 +36,7 @@ from dpdb.session.purchases.query_plans import Asked, plans_of
 from dpdb.session.purchases.shared_levels import Shared
 
 if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
     from dpdb.ledger.protocol import Ledger
     from dpdb.plan.physical.lowering import RowCount
 
@@ -62,8 +64,8 @@ class PlannedPart:
 
     joint: _Joint
     plan: Plan
-    releases: tuple[int, ...]
-    """The indices of its releases in the joint plan."""
+    read: Callable[[Draws], Draws]
+    """Gives the values of its releases, from those of the joint plan."""
     answered: bool = False
 
     def plan_of(self, query: Query) -> Plan:
@@ -96,8 +98,7 @@ class PlannedPart:
                 joint.result = open_executor().execute(joint.bill.plan, receipt)
             price = receipt.price
         self.answered = True
-        draws = joint.result.noisy.draws
-        own = Noisy(tuple(draws[index] for index in self.releases), {})
+        own = Noisy(self.read(joint.result.noisy.draws), {})
         return Purchase(NoisyResult(own, joint.result.revealed), price, notes)
 
 
@@ -198,10 +199,14 @@ class Batches:
         ]
         parts = dict(answered)
         alone = {asked.name: plan for asked, plan in zip(batch, plans, strict=True)}
-        for drawn in drawn_together(joined(fresh), self.policy, rows, alone):
-            joint = _Joint(Shared(drawn.plan, statements=len(drawn.parts)))
-            parts |= {name: PlannedPart(joint, *part) for name, part in drawn.parts.items()}
         apart = [before.price(each) for each in batch]
+        paid = {asked.name for asked, price in zip(batch, apart, strict=True) if price != FREE}
+        for drawn in drawn_together(joined(fresh), self.policy, rows, alone, paid):
+            joint = _Joint(Shared(drawn.plan, statements=len(drawn.parts)))
+            parts |= {
+                name: PlannedPart(joint, plan, partial(drawn.read, name))
+                for name, (plan, _) in drawn.parts.items()
+            }
         together = self._rehearsed(batch, self._rehearsal(rows, parts))
         self._parts = parts
         shown: list[tuple[Cell, ...]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, assert_never
@@ -20,6 +20,7 @@ from dpdb.answers.estimates import Draws, Noisy
 from dpdb.answers.record import Disclosure
 from dpdb.answers.tables.derived import subquery_answers
 from dpdb.answers.tables.groups import with_keys
+from dpdb.answers.tables.weighted_sums import sums_of
 from dpdb.errors import InternalError, paid_for
 from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan, Release
@@ -125,7 +126,10 @@ class Executor:
             plan, known = with_keys(plan, keys), (*known, units)
         # No key may be shown, and then there is nothing more to be drawn.
         releases = plan.exact_releases if plan.cells else ()
-        exact = self._exact(plan, shared, subqueries)
+        exact = [
+            _sums(release, result)
+            for release, result in zip(releases, self._exact(plan, shared, subqueries), strict=True)
+        ]
         if self.teach:
             revealed += disclosures(plan, [each for each in exact if each is not None])
         draws: list[npt.NDArray[Any]] = [*known]
@@ -221,6 +225,13 @@ class Executor:
             case other:
                 assert_never(other)
         return np.array(chosen, dtype=np.int64)
+
+
+def _sums(release: Release, exact: Exact | None) -> Exact | None:
+    """The exact result, or the sums of it that a strategy draws."""
+    if release.strategy is None or exact is None:
+        return exact
+    return replace(exact, cells=sums_of(release.strategy, np.asarray(exact.cells)))
 
 
 def _selected(cell: Any, statistic: Statistic, mechanism: Exponential, noise: Noise) -> int:  # noqa: ANN401 (numbers, or sorted values)

@@ -7,19 +7,21 @@ of its own share and were alone, for some r. Shares in proportion to r let all g
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.errors import TooLarge
-from dpdb.plan.batch import JointQuery, noise_ratio
+from dpdb.plan.batch import CrossQuery, JointQuery, crossed, noise_ratio
 from dpdb.plan.relations.regions import region
 from dpdb.policy.catalog import Policy
 from dpdb.records import dataclass
+from dpdb.session.purchases.cross_plans import CrossPlan
 from dpdb.session.purchases.query_plans import plans_of
 from dpdb.session.purchases.strategies import with_strategies
 
 if TYPE_CHECKING:
+    from dpdb.answers.estimates import Draws
     from dpdb.plan.logical.query import Query
     from dpdb.plan.physical.lowering import RowCount
     from dpdb.plan.physical.plan import Plan
@@ -36,10 +38,19 @@ Ratios = Sequence[float]
 class JointPlan:
     """Statements that are drawn together, and the part that each has of their plan."""
 
-    together: JointQuery
+    together: JointQuery | CrossQuery
     plan: Plan
     parts: Mapping[Query, tuple[Plan, tuple[int, ...]]]
+    """Of each statement its plan and the releases that it reads as they are drawn."""
     ratios: Ratios
+    across: CrossPlan | None = None
+    """Reads the statements of a cross query."""
+
+    def read(self, member: Query, draws: Draws) -> Draws:
+        """A statement's noisy values, from those that were drawn."""
+        if self.across is not None:
+            return self.across.read(member, draws)
+        return tuple(draws[index] for index in self.parts[member][1])
 
     @property
     def worst(self) -> float:
@@ -66,28 +77,29 @@ def _worst(ratios: Ratios) -> float:
 
 
 def drawn_together(
-    queries: Sequence[JointQuery], policy: Policy, rows: RowCount, alone: Mapping[Query, Plan]
+    queries: Sequence[JointQuery],
+    policy: Policy,
+    rows: RowCount,
+    alone: Mapping[Query, Plan],
+    paid: Collection[Query],
 ) -> list[JointPlan]:
     """The plans of the joint queries that gain; of each statement the plan `alone` is given.
 
-    Where all of them are about the same table, and each about all of its rows, they get parts of
-    what they may spend together by what they need, if no statement is noisier than alone then.
+    Counts are drawn across keys where the sum of the squares of all noise is less by that, if they
+    are `paid` for one by one: others follow from statements before them.
     """
     planner = _Planner(policy, rows, alone)
-    plans = [each for query in queries if (each := planner.without_noisier(query)) is not None]
-    if len(plans) < 2 or not all(_is_alike(each, plans[0]) for each in plans):
-        return plans
-    power = 2 if plans[0].together.share.concentrated else 1
-    spent = [len(each.together.members) * each.mean**power for each in plans]
-    number = sum(len(each.together.members) for each in plans)
-    factors = (
-        Fraction(math.floor(_FINE * number * own / sum(spent) / len(each.together.members)), _FINE)
-        for own, each in zip(spent, plans, strict=True)
-    )
-    pairs = zip(plans, factors, strict=True)
-    others = [other for each, factor in pairs if (other := planner.best(each.together, factor))]
-    gain = len(others) == len(plans) and all(each.worst <= _AS_GOOD for each in others)
-    return others if gain else plans
+    by_keys = planner.all_of(queries)
+    left, across = crossed(queries, policy, paid)
+    if not across:
+        return by_keys
+    ways = [by_keys, planner.all_of([*left, *across])]
+    return min(ways, key=lambda plans: _squares(plans, len(alone)))
+
+
+def _squares(plans: Sequence[JointPlan], statements: int) -> float:
+    """The sum of squares of how many times each of so many statements is as noisy as alone."""
+    return sum(each.squares - len(each.parts) for each in plans) + statements
 
 
 def _is_alike(one: JointPlan, other: JointPlan) -> bool:
@@ -103,10 +115,36 @@ class _Planner:
     rows: RowCount
     alone: Mapping[Query, Plan]
 
-    def without_noisier(self, query: JointQuery) -> JointPlan | None:
+    def all_of(self, queries: Sequence[JointQuery | CrossQuery]) -> list[JointPlan]:
+        """The plans of the queries that gain.
+
+        Where all of them are about the same table, and each about all of its rows, they get parts
+        of what they may spend together by what they need, if no statement is noisier than alone
+        then.
+        """
+        plans = [each for query in queries if (each := self.without_noisier(query)) is not None]
+        if len(plans) < 2 or not all(_is_alike(each, plans[0]) for each in plans):
+            return plans
+        power = 2 if plans[0].together.share.concentrated else 1
+        spent = [len(each.together.members) * each.mean**power for each in plans]
+        number = sum(len(each.together.members) for each in plans)
+        parts = [Fraction(round(_FINE * number * own / sum(spent)), _FINE) for own in spent]
+        parts[spent.index(max(spent))] += number - sum(parts)
+        factors = [
+            part / len(each.together.members) for part, each in zip(parts, plans, strict=True)
+        ]
+        pairs = zip(plans, factors, strict=True)
+        others = [self.best(each.together, factor) for each, factor in pairs]
+        better = [each for each in others if each is not None and each.worst <= _AS_GOOD]
+        return better if len(better) == len(others) else plans
+
+    def without_noisier(self, query: JointQuery | CrossQuery) -> JointPlan | None:
         """The plan of those statements of a joint query of which none is noisier than alone."""
-        while len(query.members) > 1:
+        if isinstance(query, CrossQuery):
             found = self.best(query, Fraction(1))
+            return found if found is not None and found.worst <= _AS_GOOD else None
+        while len(query.members) > 1:
+            found = self._of_joint(query, Fraction(1))
             if found is None or found.worst <= _AS_GOOD:
                 return found
             noisiest = max(zip(found.ratios, found.parts, strict=True), key=lambda pair: pair[0])[1]
@@ -114,7 +152,22 @@ class _Planner:
             query = JointQuery(left, query.share)
         return None
 
-    def best(self, query: JointQuery, factor: Fraction) -> JointPlan | None:
+    def best(self, query: JointQuery | CrossQuery, factor: Fraction) -> JointPlan | None:
+        """The best plan of a query with so many times its share; None where there is none."""
+        if isinstance(query, JointQuery):
+            return self._of_joint(query, factor)
+        across = CrossPlan.of(query, self.policy)
+        if across is None:
+            return None
+        try:
+            plan = across.plan(query.share.part(factor * len(query.members)))
+        except TooLarge:
+            return None
+        parts = {each: (across.part(plan, each, self.alone[each]), ()) for each in query.members}
+        ratios = [noise_ratio(part, self.alone[each]) for each, (part, _) in parts.items()]
+        return JointPlan(query, plan, parts, ratios, across)
+
+    def _of_joint(self, query: JointQuery, factor: Fraction) -> JointPlan | None:
         """The best plan of a joint query with so many times its share; None if all are too large.
 
         No statement is noisier than alone if that can be; then the sum of squares is least.
