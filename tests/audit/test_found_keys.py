@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpdb.plan.releases import key_selection
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.session.session import Session
@@ -41,7 +42,13 @@ ONE = 'unit = "who"\nrows_per_unit = 1'
 TWO = 'unit = "who"\nrows_per_unit = 2'
 Rows = tuple[tuple[str, str], ...]
 A, B, NONE = ("ann", "Ulm"), ("bob", "Ulm"), ("ann", "")
-pytestmark = pytest.mark.usefixtures("planned_once")
+pytestmark = pytest.mark.usefixtures("planned_once", "by_threshold")
+
+
+@pytest.fixture
+def by_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At so large a δ two rows would be enough for weights, which have an enumeration of theirs."""
+    monkeypatch.setattr(key_selection, "_are_weighted", lambda *_: False)
 
 
 @dataclass
