@@ -34,7 +34,7 @@ class CappedValue(UnitValue):
     caps: str = "total"
     """What the cap is on: the `total`, or the number of `rows`, which can be of `averages` alone.
 
-    An average of fewer rows has no less noise for what is left out of it, so that its cap is low.
+    An average of fewer rows is not smaller for what is left out of it, so that its cap is low.
     """
 
     @property

@@ -8,8 +8,8 @@ the rungs o_j of `ends`, in grid steps.
        #{v < -o_j}
     D  each cap is one rung farther out
 
-A fifth of ε is for b, and the rest for c. A cap for averages is one rung above the scale, for which
-all of ε is: of rows that are left out an average has no less, but of each row a unit adds noise.
+A fifth of ε is for b, and the rest for c. A cap for averages is the scale, which all of ε is for:
+with rows left out an average is not smaller, and with each row of a unit it has more noise.
 
 Privacy. These are B and C of `ends` about the centre 0, which is public, with one value for each
 unit: so Δ is 1, and 2 under `replace`, where a unit's number leaves and another enters. The proof
@@ -55,11 +55,11 @@ class FoundCaps:
     """Δ: 1, and 2 where one unit leaves and another enters."""
     epsilon: Fraction
     of_averages: bool = False
-    """Whether the cap is next to the scale, with no selection of an end."""
+    """Whether the cap is the scale, with no selection of an end."""
 
     @cached_property
     def selections(self) -> tuple[Exponential, ...]:
-        """The exponential mechanisms of the scale, and of both caps unless they are next to it."""
+        """The exponential mechanisms of the scale, and of both caps unless it is the cap."""
         span = Fraction(self.sensitivity)
         if self.of_averages:
             return (Exponential(span, self.epsilon, one_sided=True),)

@@ -87,8 +87,9 @@ def select_caps(
     for each in ending:
         above, below = end_weights(values, (0, steps[place]), steps, each, caps.POWER)
         up, down = choose(above, noise), choose(below, noise)
-    farther = [steps[min(each + 1, len(steps) - 1)] for each in (down, up)]
-    return max(-farther[0], low), min(farther[1], high)
+    more = len(ending)  # a cap that was selected is moved out by a rung
+    lower, upper = (steps[min(each + more, len(steps) - 1)] for each in (down, up))
+    return max(-lower, low), min(upper, high)
 
 
 def centre_pieces(

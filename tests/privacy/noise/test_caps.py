@@ -36,7 +36,7 @@ def scales(rows: Rows, mechanism: FoundCaps) -> Law:
 
 @cache
 def ends(rows: Rows, place: int, mechanism: FoundCaps) -> Law:
-    """The law of both rungs, given that of the scale; next to it where no cap is selected."""
+    """The law of both rungs, given that of the scale, which is both where no cap is selected."""
     if mechanism.of_averages:
         return {(place, place): 0.0}
     values, about = np.array(rows, dtype=np.int64), (0, STEPS[place])
@@ -52,7 +52,8 @@ def caps(rows: Rows, mechanism: FoundCaps) -> dict[tuple[int, int], float]:
         assert isinstance(place, int)
         for rungs_of, last in ends(rows, place, mechanism).items():
             assert isinstance(rungs_of, tuple)
-            up, down = (STEPS[min(each + 1, len(STEPS) - 1)] for each in rungs_of)
+            more = 0 if mechanism.of_averages else 1
+            up, down = (STEPS[min(each + more, len(STEPS) - 1)] for each in rungs_of)
             chances[max(-down, GRID[0]), min(up, GRID[1])] += math.exp(chance + last)  # type: ignore[assignment]
     return dict(chances)
 
