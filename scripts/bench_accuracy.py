@@ -99,6 +99,7 @@ COMPOSED = {1: 1.36, 10: 14.1, 100: 46.7}
 """The RMSE of each of so many counts in one budget of ε = 1 and δ = 10^-6 under zcdp."""
 
 FOUND_RUNS = 200
+CAP_RUNS = 100
 
 
 def run() -> None:
@@ -111,6 +112,8 @@ def run() -> None:
     show(f"accuracy, many queries under zcdp: {title}", HEADERS, rows, NOTE)
     title = f"{FOUND_RUNS} answers to each AVG of 10,000 values at ε = 1, beside the best bounds"
     show(f"accuracy, bounds that are found: {title}", HEADERS, list(_found_bounds()), NOTE)
+    title = f"{CAP_RUNS} answers to each COUNT(*) of 10,000 units at ε = 1, beside the best cap"
+    show(f"accuracy, caps that are found: {title}", HEADERS, list(_found_caps()), NOTE)
 
 
 def exact(select: str) -> Floats:
@@ -213,6 +216,35 @@ def _found(values: Floats, step: Fraction) -> Floats:
                 means = [f"SELECT AVG(x) FROM t{rest}" for rest in ("", " WHERE k = 1")]
                 told.append(tuple(private.execute(text).rows[0][0] for text in means))
     return floats(told)
+
+
+def _found_caps() -> Iterator[tuple[str, ...]]:
+    """The RMSE of counts beside that of the best cap on the rows of a unit."""
+    tables, shop = list(hindsight.rows_of_units()), hindsight.orders()
+    ratios = [_counted(rows) / hindsight.best_cap(rows) for rows in tables]
+    alone = _counted(shop) / hindsight.best_cap(shop)
+    for name, ratio, goal in (("ten tables", float(np.mean(ratios)), 2.6), ("shop", alone, 1.4)):
+        uncertain = ratio / np.sqrt(2 * CAP_RUNS * (len(tables) if name != "shop" else 1))
+        cells = f"{ratio:.3g}", f"{uncertain:.2g}", f"{goal}", met(ratio <= goal + 2 * uncertain)
+        yield name, "RMSE over the best", *cells
+
+
+def _counted(numbers: Floats) -> float:
+    """The RMSE of counts of units with so many rows, each with a cap of its own."""
+    columns = (Column("u", Kind.INTEGER),)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        units = np.repeat(np.arange(len(numbers)), numbers.astype(int))
+        np.savetxt(path, units, "%d", header="u", comments="")
+        table = Table("t", path, columns, unit="u", rows_held_per_unit=10_000)
+        policy = Policy((table,), Budget(Fraction(1), Fraction(0), 1))
+        engine, told = open_engine(policy), list[Any]()
+        with mock.patch.object(sessions, "open_engine", return_value=engine):
+            for _ in range(CAP_RUNS):
+                private = Session(policy)
+                private.execute("SET rows_per_unit = 'find'")
+                told.append(private.execute("SELECT COUNT(*) FROM t").rows[0][0])
+    return float(np.sqrt(np.mean((floats(told) - len(units)) ** 2)))
 
 
 def floats(cells: Sequence[Any]) -> Floats:

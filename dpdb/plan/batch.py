@@ -17,6 +17,7 @@ from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import filtered
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import sought
+from dpdb.plan.physical.caps import with_declared_total
 from dpdb.plan.physical.cubes import KeySet
 from dpdb.plan.physical.lowering import NO_SHARE, PlanningContext, RowCount, contribution_of
 from dpdb.plan.physical.moments import Estimate
@@ -42,10 +43,10 @@ def can_be_joined(query: Query) -> bool:
     """Whether a query can be drawn together with others.
 
     One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
-    come first, and one whose keys or bounds are found in the data.
+    come first, and one whose keys or bounds are found in the data, or that clamps totals.
     """
     apart = query.subqueries or query.options.has_accuracy_goal or selects_keys(query)
-    return not (query.settled or apart or sought(query))
+    return not (query.settled or apart or sought(query) or with_declared_total(query))
 
 
 def _joint_key(query: Query, share: BudgetShare) -> str:

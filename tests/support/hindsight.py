@@ -55,3 +55,34 @@ def best(values: Floats) -> float:
     low, high = np.meshgrid(lows, highs)
     error = np.hypot(noise_of(low, high, values, 1), np.add(*np.meshgrid(below, above)))
     return float(error[low < high].min())
+
+
+def rows_of_units(number: int = NUMBER) -> Iterator[Floats]:
+    """Ten tables: the numbers of rows that their units have."""
+    random = np.random.default_rng(1)
+    yield np.full(number, 8)
+    yield 1 + random.poisson(5, number)
+    yield random.geometric(0.2, number)
+    for tail in (1.2, 1.5, 2):
+        yield np.minimum(1 + random.pareto(tail, number), 2_000).astype(int)
+    yield np.maximum(1, np.rint(random.lognormal(2, 1, number))).astype(int)
+    for whales, rows in ((3, 2_000), (number // 100, 500)):
+        yield np.where(np.arange(number) < whales, rows, random.geometric(0.2, number))
+    yield random.integers(1, 21, number)
+
+
+def orders() -> Floats:
+    """The number of orders of each customer of the shop."""
+    with (PEOPLE.parent / "shop/orders.csv").open() as file:
+        named = [row["customer_id"] for row in csv.DictReader(file) if row["customer_id"]]
+    return np.unique(named, return_counts=True)[1]
+
+
+def error_of(cap: float, rows: Floats, epsilon: float = 1) -> float:
+    """The error of a count with at most so many rows of a unit: noise, and rows that are lost."""
+    return math.hypot(math.sqrt(2) * cap / epsilon, float(np.maximum(rows - cap, 0).sum()))
+
+
+def best_cap(rows: Floats) -> float:
+    """The least error of any cap, at ε = 1."""
+    return min(error_of(cap, rows) for cap in range(1, int(rows.max()) + 1))

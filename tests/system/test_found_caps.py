@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -258,6 +259,38 @@ def test_what_has_no_cap_on_rows_is_answered_as_before(tmp_path: Path) -> None:
     assert rows.execute("SELECT COUNT(*) FROM t").releases[0].mechanism == "laplace"
 
 
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_declared_totals_drop_no_row_and_have_the_noise_of_the_policy_s_cap(
+    neighbors: str, tmp_path: Path
+) -> None:
+    """Of 1 to 8 rows with x = 20, and every hundredth of 60: up to 150 = 3 · 50 in all count."""
+    session, lines = opened(tmp_path, neighbors=neighbors), lines_of(2_000).splitlines()[1:]
+    session.execute("SET rows_per_unit = 'declared'")
+    declared = session.execute("SELECT SUM(x) FROM t")
+    session.execute("SET rows_per_unit = 'totals'")
+    answer = session.execute("SELECT SUM(x) FROM t")
+    rows = Counter(line.partition(",")[0] for line in lines)
+    total = sum(min(20 * number, 150) for number in rows.values())
+    assert answer.rows[0][0] == pytest.approx(total, abs=8 * 150)
+    assert declared.rows[0][0] < total - 20_000
+    assert answer.releases[0].scale == declared.releases[0].scale == 150
+    assert answer.cost == declared.cost
+    assert answer.bounding[1] == "SUM(x): what each who adds is clamped to 0 … 150"
+    assert session.execute("SELECT SUM(x) FROM t").repeat
+    assert session.execute("SELECT COUNT(*) FROM t").releases[0].sensitivity == 3
+    with pytest.raises(MissingBounds):
+        session.execute("SELECT SUM(n) FROM t")
+
+
+def test_sums_of_groups_that_a_unit_can_share_keep_the_cap_on_rows(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    session.execute("SET rows_per_unit = 'totals'")
+    for asked in ("g, SUM(x) FROM t GROUP BY g", "SUM(x), COUNT(*) FROM t", "AVG(x) FROM t"):
+        answer = session.execute(f"SELECT {asked}")
+        assert not any("adds is clamped" in note for note in answer.bounding)
+        assert max(each.sensitivity or 0 for each in answer.releases) == 150
+
+
 @pytest.fixture
 def shop() -> Iterator[Path]:
     """A policy whose budget is open."""
@@ -277,6 +310,9 @@ def test_a_ledger_keeps_the_caps_for_later_sessions(shop: Path) -> None:
     assert (again.repeat, again.cost.epsilon, again.rows) == (True, 0, first.rows)
     other = session().execute("SELECT COUNT(*) FROM t WHERE x > 3")
     assert other.notes[0].endswith("found before")
+    totals = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rows_per_unit = 'totals') SUM(x) FROM t"
+    clamped_once, again = (session().execute(totals) for _ in "12")
+    assert (again.repeat, again.rows) == (True, clamped_once.rows)
     # They were told to nobody else.
     theirs = session("somebody").execute("SELECT COUNT(*) FROM t WHERE x > 4")
     assert "and kept" in theirs.notes[0]

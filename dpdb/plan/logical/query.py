@@ -159,7 +159,7 @@ class Options:
     bounds: str | None = None
     """'find' if bounds are to be found, 'alone' in the query that finds them, then 'found'."""
     rows_per_unit: str | None = None
-    """'find' if a cap on what a unit adds is to be found."""
+    """'find' if a cap on what a unit adds is to be found, 'totals' if a SUM clamps totals."""
 
     @property
     def kind(self) -> NoiseKind:

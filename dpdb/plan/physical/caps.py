@@ -14,7 +14,7 @@ from dpdb.errors import InvalidOption
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.identity import identity
-from dpdb.plan.logical.per_unit import of_units
+from dpdb.plan.logical.per_unit import of_units, unit_column
 from dpdb.plan.logical.query import Aggregate, Function, Output, Query
 from dpdb.policy.catalog import Kind, changed
 from dpdb.records import dataclass
@@ -87,6 +87,28 @@ def _adds_alone(query: Query) -> bool:
     in_one_group = not query.keys or query.groups_per_unit == 1
     functions = [each.function for each in query.aggregates]
     return in_one_group and len(functions) == 1 and functions[0] in _TOTALS
+
+
+def with_declared_total(query: Query) -> Query | None:
+    """A SUM alone that clamps what a unit adds to what its rows may add by the policy's cap.
+
+    No row is left out, and the noise is the same. None where the options do not ask for it, or
+    nothing limits a row.
+    """
+    table, options = query.table, query.options
+    asked = options.rows_per_unit == "totals" and _adds_alone(query) and not query.subqueries
+    if not asked or table.unit is None or table.rows_held <= table.rows_per_unit:
+        return None
+    (summed,) = query.aggregates
+    if summed.function is not Function.SUM or single_value(summed.argument) is not None:
+        return None
+    most = table.rows_per_unit
+    bounds = unit_column("", summed, query.where, most).bounds
+    if bounds is None:
+        return None
+    ends = min(bounds[0], Fraction(0)), max(bounds[1], Fraction(0))
+    table = changed(table, rows_per_unit=table.rows_held)
+    return replace(query, table=table, aggregates=(of_units(summed, *ends, table.rows_held),))
 
 
 def _value(query: Query, of: Aggregate, caps: str) -> ColumnRef:

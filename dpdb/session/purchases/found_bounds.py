@@ -19,7 +19,7 @@ from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, columns_of
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Function
 from dpdb.plan.physical.bounds import clamp, found_over, sought, with_bounds
-from dpdb.plan.physical.caps import CappedValue, capped_value, is_total
+from dpdb.plan.physical.caps import CappedValue, capped_value, is_total, with_declared_total
 from dpdb.plan.physical.plan import Plan, Release
 from dpdb.plan.planner import with_found_bounds
 from dpdb.plan.ranges.statistics import Ranks
@@ -48,6 +48,7 @@ def chosen(query: Query, memory: Memory, choose: Callable[[Query], Chosen]) -> C
 
     A statement that was answered before some of them were known is a repeat all the same.
     """
+    query = with_declared_total(query) or query
     arguments = sought(query)
     known = {each: _known(each, query, memory) for each in arguments}
     bounds = {each: ends for each, ends in known.items() if ends is not None}

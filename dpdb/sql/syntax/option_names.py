@@ -12,7 +12,7 @@ WORDS = {
     "nonnegative": _SWITCH,
     "goal": ("relative", "cells", "totals"),
     "bounds": ("declared", "find"),
-    "rows_per_unit": ("declared", "find"),
+    "rows_per_unit": ("declared", "totals", "find"),
 }
 """The values of options that are words."""
 
@@ -22,7 +22,8 @@ SETTINGS = {
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
-    "rows_per_unit": "'find': 5/16 of epsilon finds what a unit may add at most; or 'declared'",
+    "rows_per_unit": "'find': a part of epsilon finds what a unit may add at most; 'totals': "
+    "a SUM alone clamps what a unit adds, and drops no rows; or 'declared'",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it costs ε again",
     "plan": "'on': the statements of a file are planned together, and share what they draw",
     "trial": "'on': answers are of made-up rows, and free, until it is 'off'",
@@ -49,7 +50,8 @@ OPTIONS = {
     "goal": "of CUBE and ROLLUP: 'relative', 'cells' or 'totals' are to be accurate",
     "nonnegative": "'on': counts of CUBE and ROLLUP are at least 0",
     "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
-    "rows_per_unit": "'find': 5/16 of epsilon finds what a unit may add at most; or 'declared'",
+    "rows_per_unit": "'find': a part of epsilon finds what a unit may add at most; 'totals': "
+    "a SUM alone clamps what a unit adds, and drops no rows; or 'declared'",
 }
 """The names that OPTIONS, of one query, takes."""
 TERMS = {
