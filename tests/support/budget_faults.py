@@ -48,8 +48,8 @@ BUDGETS = (
     Mutant(
         "fresh noise for nothing",
         "averaging",
-        [Change("session.query_answers:QueryAnswers._select", "(plans[-1])\n        ledger = self._ledger.recording(text)\n",
-                "(plans[-1])\n        from dpdb.ledger.spending import MemoryLedger\n"
+        [Change("session.query_answers:QueryAnswers._select", "return free\n        ledger = self._ledger.recording(text)\n",
+                "return free\n        from dpdb.ledger.spending import MemoryLedger\n"
                 "        ledger = MemoryLedger(self.policy.budget)\n")],
         "audit/test_repeated_questions.py::test_a13_fresh_noise_is_paid_for",
     ),

@@ -96,7 +96,7 @@ NOISE = (
     Mutant(
         "one draw for all groups",
         "differencing",
-        [Change(_NOISE, "noise(numbers.size)", "np.repeat(noise(1), numbers.size)")],
+        [Change(_NOISE, _SUM, "numbers.ravel() + drawn[:1]")],
         "audit/test_group_loss.py::"
         "test_each_part_of_a_vector_has_discrete_laplace_noise_of_its_own",
     ),
@@ -109,8 +109,8 @@ NOISE = (
     Mutant(
         "groups chosen by HAVING before the noise",
         "choosing rows",
-        [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
-                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
+        [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = [*known]",
+                "type(plan).exact = tuple(each.cells for each in exact); draws = [*known]"),
          Change("answers.tables.rows:_having", "order = group_order(plan)",
                 "from dpdb.answers.estimates import points\n    order = group_order(plan)\n"
                 "    frame = replace(frame, slots={**frame.slots, **points(plan, plan.exact)})")],
@@ -119,8 +119,8 @@ NOISE = (
     Mutant(
         "intervals around the exact value",
         "intervals computed from the data",
-        [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = []",
-                "type(plan).exact = tuple(each.cells for each in exact); draws = []"),
+        [Change(f"{_EXECUTOR}Executor._execute", "draws: list[npt.NDArray[Any]] = [*known]",
+                "type(plan).exact = tuple(each.cells for each in exact); draws = [*known]"),
          Change("answers.intervals.confidence_intervals:_around", "values = read(combination, draws)",
                 "values = read(combination, plan.exact)")],
         "audit/test_interval_coverage.py::test_a20_intervals_are_around_the_noisy_value",
