@@ -85,6 +85,8 @@ SAME = [
     ("SELECT AVG(a) FROM t WHERE a > 2 AND g = 'x'", "SELECT avg(A) FROM t WHERE 'x' = g AND 2 < a"),
     ("SELECT COUNT(*) FROM t WHERE h IN (1, 2)", "SELECT COUNT(*) AS n FROM t WHERE h IN (2, 1, 2)"),
     ("SELECT g, SUM(a) FROM t GROUP BY g", "SELECT SUM(a), g FROM t GROUP BY g ORDER BY g DESC"),
+    ("SELECT AVG(a), AVG(h) FROM t", "SELECT AVG(h), AVG(a) FROM t"),
+    ("SELECT AVG(a), AVG(z), AVG(h), COUNT(a) FROM t",) * 2,
     ("SELECT w, COUNT(*) FROM t GROUP BY w",) * 2,
     ("SELECT MEDIAN(a), MAX(a) FROM t", "SELECT MEDIAN(a), MAX(a) FROM t"),
     ("SELECT MODE(h), COUNT(DISTINCT h), VARIANCE(z) FROM t", "SELECT MODE(h), COUNT(DISTINCT h), VARIANCE(z) FROM t"),

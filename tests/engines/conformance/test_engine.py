@@ -71,6 +71,7 @@ SELECTS = [
     "SUM(DISTINCT x), AVG(DISTINCT y), SUM(x, contribution_bounds_per_group => (2, 9)), "
     "COUNT(z, contribution_bounds_per_group => (0, 1)), "
     "AVG(y, contribution_bounds_per_group => (-1, 50)) FILTER (WHERE b)",
+    "AVG(x), AVG(huge), AVG(y)",
 ]
 RESTS = ["", " WHERE x > 2", " WHERE b OR g = 'a'", " GROUP BY g", " WHERE y < 0.5 GROUP BY q, b"]
 STATEMENTS = [f"SELECT {select} FROM t{rest}" for select in SELECTS for rest in RESTS]
