@@ -122,8 +122,10 @@ def test_found_caps_are_free_for_later_statements(tmp_path: Path) -> None:
     assert {each.epsilon for each in other.releases} == {EACH}
     assert session.execute("SELECT COUNT(*) FROM t WHERE g = 1").repeat
     assert "and kept" in session.execute("SELECT SUM(x) FROM t").notes[0]
+    # A SELECT over answers has the policy's cap, and says so.
     read = session.execute("SELECT number + 1 FROM (SELECT COUNT(*) AS number FROM t)")
-    assert read.columns
+    assert not read.repeat
+    assert [each.sensitivity for each in read.releases] == [3]
 
 
 def test_averages_keep_few_rows_of_each_unit(tmp_path: Path) -> None:

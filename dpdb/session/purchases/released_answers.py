@@ -49,8 +49,8 @@ def _read_again(
     for each, subplan in zip(query.subqueries, alone.plans[-1].subplans, strict=True):
         answer = choose(replace(each, options=query.options))
         plan = answer.plans[-1]
-        if not (answer.is_free or plan.settled):
-            return alone
+        if not (answer.is_free or plan.settled) or plan.sought is not None:
+            return alone  # a plan whose bounds were sought does not say with what it was answered
         read.append(answer.before or _recalled(draws(plan)))
         # Noise decides here which rows are shown, and not where the answer was asked for alone.
         subplans.append(replace(plan, competing_rows=subplan.competing_rows))
