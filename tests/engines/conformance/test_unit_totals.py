@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from random import Random
 
@@ -61,3 +61,25 @@ def test_numbers_of_units_are_those_of_their_rows(
         assert step is None or grid.step == step
         found = [each * float(grid.step) for each in np.asarray(result.cells[0]).tolist()]
         assert found == pytest.approx(sorted(numbers.values())), asked
+
+
+def test_a_unit_that_is_left_out_takes_one_number_with_it(
+    tmp_path: Path, open_engine: OpenEngine
+) -> None:
+    """However many rows it has, before or after WHERE and FILTER."""
+    random = Random(5)
+    rows = [(f"u{unit}", random.choice("ab"), random.choice([-2, 0.5, 3]))
+            for unit in range(6) for _ in range(random.choice([1, 4, 30]))]  # fmt: skip
+    for asked in ("SUM(x)", "COUNT(*)", "AVG(x), COUNT(*)", "SUM(x) FILTER (WHERE g = 'a')"):
+        found = []
+        for without in (None, *(f"u{unit}" for unit in range(6))):
+            lines = [f"{who},{g},{x}\n" for who, g, x in rows if who != without]
+            policy = write(tmp_path, "t", "who,g,x\n" + "".join(lines), POLICY.format())
+            plan = planned(f"SELECT {OPTIONS} {asked} FROM t WHERE x > -1", policy)
+            (search,) = plan.subplans
+            (result,) = open_engine().exact(search, {})
+            found.append(Counter(np.asarray(result.cells[0]).tolist()))
+        for each in found[1:]:
+            assert not each - found[0]
+            assert (found[0] - each).total() <= 1
+        assert any((found[0] - each).total() == 1 for each in found[1:])
