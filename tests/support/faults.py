@@ -187,6 +187,19 @@ ROWS = (
         "system/test_several_tables.py::test_different_customers_and_different_orders",
     ),
     Mutant(
+        "a person who is replaced is one change of what a cap is found from",
+        "one person, many rows",
+        [Change("plan.physical.mechanism_choice:MechanismChoice.for_caps",
+                "2 if self.contribution.neighbors is Neighbors.REPLACE else 1", "1")],
+        "system/test_found_caps.py::test_a_unit_counts_once_however_many_rows_it_has",
+    ),
+    Mutant(
+        "the cap is found, and not charged for",
+        "one person, many rows",
+        [Change("plan.planner:_with_bounds_sought", "share.part(1 - part)", "share")],
+        "system/test_found_caps.py::test_a_total_drops_no_row_and_has_the_noise_of_its_cap",
+    ),
+    Mutant(
         "of one person's rows the smallest are kept",
         "a cap that selects",
         [Change("engines.units.caps:Units.hashes", "return row_hashes(",
