@@ -150,7 +150,7 @@ FILTERS: dict[str, Callable[[Row], bool]] = {
 
 @pytest.mark.parametrize("where", FILTERS)
 @pytest.mark.parametrize("unit", ["who", "id", "note"])
-@pytest.mark.parametrize("cap", [1, 4, 50])
+@pytest.mark.parametrize("cap", [1, 4, 15])
 def test_the_rows_with_the_least_hashes_after_the_filter(
     tmp_path: Path, unit: str, cap: int, where: str
 ) -> None:
