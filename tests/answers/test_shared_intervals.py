@@ -17,7 +17,9 @@ from dpdb.answers.intervals.confidence_intervals import interval_of
 from dpdb.answers.release_reports import promised_error
 from dpdb.plan.ranges.statistics import Count, Joint, Total
 from dpdb.policy.catalog import Policy
+from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.noise import box
 from tests.support.audited import noise
 from tests.support.plans import PRIVATE, PUBLIC, planned
 
@@ -74,9 +76,8 @@ def test_explain_promises_the_error_that_is_measured() -> None:
     plan, source = planned("COUNT(*), SUM(age), AVG(age), SUM(zip), AVG(zip)"), noise(9)
     draws = []
     for release in plan.releases:
-        assert isinstance(release.mechanism, Laplace)
-        size = (RUNS, len(release.parts))
-        draws.append(source.laplace(release.mechanism.scale, RUNS * size[1]).reshape(size))
+        assert isinstance(release.mechanism, Box)
+        draws.append(box.draws(release.mechanism, source, RUNS))
     found = list(points(plan, draws).values())
     for index, output in enumerate(plan.outputs):
         promised = promised_error(plan, output)
@@ -86,4 +87,5 @@ def test_explain_promises_the_error_that_is_measured() -> None:
         errors = np.abs(found[index].values)  # type: ignore[union-attr]
         assert promised is not None
         beyond = float((errors > promised).mean())
-        assert 0.025 < beyond <= 0.05 + SHORTFALL
+        # A box is bounded by a continuous law: counts and sums of few steps have one step more.
+        assert (0.025 if index == 1 else 0.004) < beyond <= 0.05 + SHORTFALL
