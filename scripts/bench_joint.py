@@ -51,26 +51,33 @@ THRESHOLDS = (
     *(f"income >= {income}" for income in (40_000, 60_000, 80_000, 100_000)),
     *(f"age >= {age} AND income >= {2_000 * age - 20_000}" for age in (30, 40, 50)),
 )
+COUNTED = (
+    "COUNT(*) FROM people",
+    *(f"COUNT(*) FROM people WHERE {each}" for each in THRESHOLDS),
+    "zip, COUNT(*) FROM people GROUP BY zip",
+    *(f"zip, COUNT(*) FROM people WHERE {each} GROUP BY zip" for each in THRESHOLDS),
+    "zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 DESC LIMIT 5",
+)
+AVERAGES = ("AVG(age) FROM people", "AVG(income) FROM people")
+QUANTILES = ("MEDIAN(income)", "MEDIAN(age)", "QUANTILE(income, 0.9)")
 DASHBOARDS = {
-    "A, 30 counts": (tuple(f"COUNT(*) FROM people WHERE {each}" for each in BANDS), 4.95, None),
+    "A, 30 counts": (tuple(f"COUNT(*) FROM people WHERE {each}" for each in BANDS), 4.8, None),
     "B, 25 counts, 2 averages, 3 quantiles": (
-        (
-            "COUNT(*) FROM people",
-            *(f"COUNT(*) FROM people WHERE {each}" for each in THRESHOLDS),
-            "zip, COUNT(*) FROM people GROUP BY zip",
-            *(f"zip, COUNT(*) FROM people WHERE {each} GROUP BY zip" for each in THRESHOLDS),
-            "zip, COUNT(*) FROM people GROUP BY zip ORDER BY 2 DESC LIMIT 5",
-            *(f"{each} FROM people" for each in ("AVG(age)", "AVG(income)", "MEDIAN(income)")),
-            *("MEDIAN(age) FROM people", "QUANTILE(income, 0.9) FROM people"),
-        ),
-        42.4 / 2.9,
-        2.9,
+        (*COUNTED, *AVERAGES, *(f"{each} FROM people" for each in QUANTILES)),
+        42.4 / 2.8,
+        2.8,
+    ),
+    "B with the quantiles in one statement": (
+        (*COUNTED, *AVERAGES, f"{', '.join(QUANTILES)} FROM people"),
+        39.6 / 3.3,
+        3.6 * 28 / 30,
     ),
 }
 """Statements, the most RMSE of their counts at ε = 1, where it is 42.4 one by one, and a gain.
 
-The gain is how many times less noise counts have than one by one, in the geometric mean. Of A no
-linear strategy has less than 2.57, and the goal is 1.93 times that.
+The gain is how many times less noise counts have than one by one, in the geometric mean; for 28
+statements it is 3.6 over 1/30 of ε. Of A no linear strategy has less than 2.57. Of B all statements
+gain alike, but for the averages and quantiles a little less where that is better in the mean.
 """
 
 

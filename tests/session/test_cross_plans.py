@@ -175,6 +175,16 @@ def test_one_statement_pays_and_repeats_are_free(here: Policy) -> None:
         session.execute("SELECT MEDIAN(pay) FROM t")
 
 
+def test_a_statement_of_another_kind_gains_as_the_counts_do(here: Policy) -> None:
+    """It would have a share of 1/11 alone."""
+    session = Session(replace(here, budget=replace(here.budget, queries=len(ASKED) + 1)))
+    session.plan([*ASKED, "SELECT MEDIAN(pay) FROM t"])
+    costs = [session.execute(text).cost for text in ("SELECT MEDIAN(pay) FROM t", *ASKED)]
+    assert costs[0].queries == 1
+    assert costs[0].epsilon > Fraction(3, 22)
+    assert sum(cost.epsilon for cost in costs) == 1
+
+
 def test_a_plan_that_is_not_covered_draws_nothing(here: Policy) -> None:
     session = Session(here)
     session.execute("SELECT MEDIAN(pay) FROM t")

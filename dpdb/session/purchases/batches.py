@@ -79,8 +79,9 @@ class PlannedPart:
     @property
     def notes(self) -> tuple[str, ...]:
         """The note on who pays, or has paid, for the part."""
+        number = self.joint.bill.statements
         if self.joint.result is None:
-            return (f"the cost of {self.joint.bill.statements} statements that are drawn together",)
+            return (f"the cost of {number} statements that are drawn together",) * (number > 1)
         return () if self.answered else ("its cost is that of a statement before it, as planned",)
 
     def purchase(

@@ -93,7 +93,7 @@ def drawn_together(
     left, across = crossed(queries, policy, paid)
     if not across:
         return by_keys
-    ways = [by_keys, planner.all_of([*left, *across])]
+    ways = [by_keys, planner.all_of([*left, *across], paid)]
     return min(ways, key=lambda plans: _squares(plans, len(alone)))
 
 
@@ -115,16 +115,23 @@ class _Planner:
     rows: RowCount
     alone: Mapping[Query, Plan]
 
-    def all_of(self, queries: Sequence[JointQuery | CrossQuery]) -> list[JointPlan]:
+    def all_of(
+        self, queries: Sequence[JointQuery | CrossQuery], beside: Collection[Query] = ()
+    ) -> list[JointPlan]:
         """The plans of the queries that gain.
 
         Where all of them are about the same table, and each about all of its rows, they get parts
         of what they may spend together by what they need, if no statement is noisier than alone
-        then.
+        then. Statements that no other is drawn with have a part, too, if they are in `beside`.
         """
         plans = [each for query in queries if (each := self.without_noisier(query)) is not None]
+        lone = (
+            query for query in queries if query.members[1:] == () and query.members[0] in beside
+        )
+        each_alone = [each for query in lone if (each := self.best(query, Fraction(1))) is not None]
+        gaining, plans = plans, [*plans, *each_alone]
         if len(plans) < 2 or not all(_is_alike(each, plans[0]) for each in plans):
-            return plans
+            return gaining
         power = 2 if plans[0].together.share.concentrated else 1
         spent = [len(each.together.members) * each.mean**power for each in plans]
         number = sum(len(each.together.members) for each in plans)
@@ -136,7 +143,7 @@ class _Planner:
         pairs = zip(plans, factors, strict=True)
         others = [self.best(each.together, factor) for each, factor in pairs]
         better = [each for each in others if each is not None and each.worst <= _AS_GOOD]
-        return better if len(better) == len(others) else plans
+        return better if len(better) == len(others) else gaining
 
     def without_noisier(self, query: JointQuery | CrossQuery) -> JointPlan | None:
         """The plan of those statements of a joint query of which none is noisier than alone."""
