@@ -48,6 +48,7 @@ SESSIONS = {
     "fresh": ["SELECT SUM(k) FROM t", "SET repeats = 'fresh'", "SELECT SUM(k) FROM t"],
     "quantiles": ["SET interval = 'off'", "SET mechanism = 'gaussian'",
                   "SELECT QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t"],
+    "boxes": ["SELECT g, AVG(x), AVG(k), AVG(m), COUNT(*) FROM t GROUP BY g", "SELECT AVG(x), AVG(m) FROM t"],
     "ends": ["SELECT MIN(w), MAX(w), MEDIAN(w) FROM t", "SELECT g, MAX(w) FROM t GROUP BY g"],
     "totals": ["SELECT g, COUNT(*) FROM t GROUP BY ROLLUP(g)", "SELECT MODE(g) FROM t"],
     "subqueries": ["SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"],

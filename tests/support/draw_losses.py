@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dpdb.privacy.mechanisms.box import STEPS
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -50,6 +51,24 @@ class StaircaseNoise:
 
     def lost(self, one: Values, other: Values) -> Lost:
         return total(pure(-(-change // self.width) / self.steps) for change in _apart(one, other))
+
+
+@dataclass(frozen=True)
+class BoxNoise:
+    """Noise with P(z) ∝ exp(-rate·max |zᵢ| / Hᵢ), which rounds up to a `STEPS`-th, for each row."""
+
+    halves: Values
+    rate: Fraction
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        width, changes = len(self.halves), _apart(one, other)
+        rows = [changes[at : at + width] for at in range(0, len(changes), width)]
+        norms = (
+            max(math.ceil(Fraction(STEPS * change, half))
+                for change, half in zip(row, self.halves, strict=True))
+            for row in rows
+        )  # fmt: skip
+        return total(pure(self.rate * norm / STEPS) for norm in norms)
 
 
 @dataclass(frozen=True)
@@ -331,6 +350,7 @@ class WeighedKeys:
 Kind = (
     LaplaceNoise
     | StaircaseNoise
+    | BoxNoise
     | Coins
     | FinerNoise
     | GaussianNoise

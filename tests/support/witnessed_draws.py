@@ -19,6 +19,7 @@ from unittest import mock
 import numpy as np
 
 from dpdb.plan.physical.plan import Plan
+from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.peeling import Peeling
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
@@ -28,6 +29,7 @@ from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import executor
 from dpdb.vectors.vector import plain_values
 from tests.support.draw_losses import (
+    BoxNoise,
     Coins,
     FinerNoise,
     GaussianNoise,
@@ -144,6 +146,8 @@ class Witness:
             def kind() -> Kind:
                 if isinstance(mechanism, Staircase):
                     return StaircaseNoise(mechanism.sensitivity, mechanism.steps)
+                if isinstance(mechanism, Box):
+                    return BoxNoise(mechanism.halves, mechanism.rate)
                 assert self.source.last is not None
                 return self.source.last
 

@@ -191,11 +191,8 @@ class Executor:
         match mechanism:
             case Laplace(sensitivity=0):
                 return np.asarray(exact.cells)
-            case Laplace() | Gaussian() | Staircase():
+            case Laplace() | Gaussian() | Staircase() | Box():
                 return _with_noise(np.asarray(exact.cells), mechanism, noise)
-            case Box():
-                cells = np.asarray(exact.cells)
-                return np.asarray(cells + box.draws(mechanism, noise, len(cells)))
             case Exponential():
                 chosen = [_selected(each, statistic, mechanism, noise) for each in exact.cells]
             case Bracket():
@@ -270,8 +267,10 @@ def _at_limit(
     return np.column_stack((noisy, np.full_like(noisy, limit)))
 
 
-def _with_noise(numbers: npt.NDArray[Any], mechanism: Additive, noise: Noise) -> npt.NDArray[Any]:
-    """Every number with noise of its own."""
+def _with_noise(
+    numbers: npt.NDArray[Any], mechanism: Additive | Box, noise: Noise
+) -> npt.NDArray[Any]:
+    """Every number with noise of its own, or every row of numbers with that of one box."""
     match mechanism:
         case Laplace(scale=scale):
             drawn = noise.laplace(scale, numbers.size)
@@ -279,6 +278,8 @@ def _with_noise(numbers: npt.NDArray[Any], mechanism: Additive, noise: Noise) ->
             drawn = noise.gaussian(variance, numbers.size)
         case Staircase():
             drawn = staircase.draws(mechanism, noise, numbers.size)
+        case Box():
+            drawn = box.draws(mechanism, noise, len(numbers)).ravel()
         case other:
             assert_never(other)
     return np.asarray((numbers.ravel() + drawn).reshape(numbers.shape))
