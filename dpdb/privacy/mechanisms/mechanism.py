@@ -63,6 +63,8 @@ from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 
 Additive = Laplace | Gaussian | Staircase
 """Noise of a public law that is added to each number by itself."""
+StrategyNoise = Laplace
+"""Noise on weighted sums of counts, scaled by the largest sum of a count's weights."""
 ValueSelection = Exponential | Halves
 IntervalSelection = Bracket
 GridSelection = Walk

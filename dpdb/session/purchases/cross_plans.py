@@ -23,7 +23,7 @@ from dpdb.plan.ranges.statistics import Count
 from dpdb.plan.releases.query_releases import MAX_GROUPS
 from dpdb.plan.unit_work import MAX_UNIT_SECONDS
 from dpdb.privacy.mechanisms.kinds import NoiseKind
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import StrategyNoise
 from dpdb.records import dataclass
 from dpdb.session.purchases.strategy_search import WHOLE, found_strategy
 
@@ -87,7 +87,7 @@ class CrossPlan:
     def part(self, plan: Plan, member: Query, alone: Plan) -> Plan:
         """A member's plan, as its counts are read from what the plan draws; `alone` is its own."""
         (drawn,), keys = plan.releases, self.query.keys(member)
-        assert isinstance(drawn.mechanism, Laplace)
+        assert isinstance(drawn.mechanism, StrategyNoise)
         releases, estimates = [], []
         pairs = zip(member.aggregates, self.query.segments(member), strict=True)
         for place, (count, segments) in enumerate(pairs):

@@ -19,7 +19,7 @@ from dpdb.plan.physical.moments import Combination, Estimate, Moments
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.strategies import Rows
 from dpdb.plan.ranges.statistics import Histogram
-from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.mechanism import StrategyNoise
 from dpdb.session.purchases.strategy_search import WHOLE, found_strategy, mean_variance
 
 _UNIT = 2**50
@@ -35,7 +35,9 @@ def with_strategies(plan: Plan) -> Plan:
         read = [
             at for at, each in enumerate(estimates) if each.segments and each.releases == (index,)
         ]
-        if not (isinstance(statistic, Histogram) and isinstance(noise, Laplace) and len(read) > 1):
+        if not (isinstance(statistic, Histogram) and isinstance(noise, StrategyNoise)):
+            continue
+        if len(read) < 2:
             continue
         found = _strategy(
             len(statistic.segments), tuple(estimates[at].segments or () for at in read)

@@ -230,7 +230,7 @@ def test_teaching_mode_is_in_the_prompt_without_colour(tmp_path: Path) -> None:
 
 
 def test_pasted_statements_run_in_turn(terminal: Terminal) -> None:
-    pasted = f"SHOW TABLES;\n.mode csv\n{COUNT};\nSELECT 1;\n{COUNT};"
+    pasted = f"SHOW TABLES;\n.mode csv\n{COUNT};\nSELECT name FROM people;\n{COUNT};"
     terminal.send(f"\x1b[200~{pasted}\x1b[201~")
     # Enter is sent once the paste is there: a loaded machine may read both in pieces.
     terminal.wait(lambda t: t.cursor_line.endswith(f"{COUNT};"))

@@ -201,7 +201,7 @@ def test_a_narrow_window_breaks_no_words(
 
 def test_one_answer_goes_to_a_file(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     shell = make()
-    run_typed(shell, ".mode csv\n.once a.txt\nSELECT 1;")
+    run_typed(shell, ".mode csv\n.once a.txt\nSELECT nobody FROM t;")
     run_typed(shell, "SHOW TABLES;\nDESCRIBE t;\n.once")
     assert Path("a.txt").read_text() == "table,columns,unit\nt,4,row\n"
     said = capsys.readouterr()
@@ -357,7 +357,9 @@ def test_rows_that_begin_like_sql_of_others_are_shown_no_more(
 
 
 def test_read_stops_where_a_statement_fails(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("q.sql").write_text("SHOW TABLES; SELECT 1; SELECT COUNT(*) FROM t; SHOW BUDGET")
+    Path("q.sql").write_text(
+        "SHOW TABLES; SELECT nobody FROM t; SELECT COUNT(*) FROM t; SHOW BUDGET"
+    )
     shell = make()
     run_typed(shell, ".read q.sql")
     assert capsys.readouterr().err.endswith("not run: the 2 after it\n")

@@ -288,6 +288,7 @@ def test_nothing_else_decides() -> None:
         "choose",
         "choose_piece",
         *("select_width", "width_weights"),  # of the bracket, which tests of its own know
+        *("select_largest", "select_limit"),  # of peeling and of limits, likewise
     }
 
 
