@@ -22,6 +22,7 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.physical import plan
 from dpdb.plan.ranges.statistics import KeyUnits, Statistic, filters_of
 from dpdb.policy.budget import Budget, Composition, Neighbors
+from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
 from tests.support.random_sessions import rows_policy
@@ -51,6 +52,9 @@ SESSIONS = {
     "boxes": ["SELECT g, AVG(x), AVG(k), AVG(m), COUNT(*) FROM t GROUP BY g", "SELECT AVG(x), AVG(m) FROM t"],
     "ends": ["SELECT MIN(w), MAX(w), MEDIAN(w) FROM t", "SELECT g, MAX(w) FROM t GROUP BY g"],
     "totals": ["SELECT g, COUNT(*) FROM t GROUP BY ROLLUP(g)", "SELECT MODE(g) FROM t"],
+    "bounds": ["SET bounds = 'find'", "SELECT AVG(w), AVG(k) FROM t", "SELECT SUM(w) FROM t"],
+    "caps": ["SET rows_per_unit = 'find'", "SELECT COUNT(*) FROM t", "SELECT AVG(k) FROM t"],
+    "largest": ["SELECT x, COUNT(DISTINCT u) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 1"],
     "subqueries": ["SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"],
 }  # fmt: skip
 """What is not answered under some composition is refused on both tables."""
@@ -155,6 +159,12 @@ def test_a_plan_that_finds_keys_among_filtered_rows_alone_is_caught(
 def test_noise_that_is_too_small_is_caught(name: str, session: Sessions) -> None:
     too_small = property(lambda mechanism: mechanism.sensitivity / mechanism.epsilon * 99 / 100)
     assert caught(session(SESSIONS[name]), mock.patch.object(Laplace, "scale", too_small))
+
+
+def test_noise_of_a_box_that_is_too_small_is_caught(session: Sessions) -> None:
+    """A row that is replaced is two steps of the box."""
+    asked = session(["SELECT g, AVG(k), AVG(m) FROM t GROUP BY g"], neighbors=Neighbors.REPLACE)
+    assert caught(asked, mock.patch.object(Box, "rate", property(lambda box: box.epsilon)))
 
 
 def test_an_error_that_rows_decide_is_caught(session: Sessions) -> None:

@@ -16,12 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from dpdb.privacy.mechanisms import caps
+from dpdb.privacy.mechanisms import ends as found_ends
 from dpdb.privacy.mechanisms.box import STEPS
 from dpdb.privacy.mechanisms.bracket import Bracket
+from dpdb.privacy.mechanisms.caps import FoundCaps
+from dpdb.privacy.mechanisms.ends import FoundEnds, rungs
 from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
+from dpdb.privacy.noise import ends
 from tests.support.loss_sums import ZERO, Lost, below, pure, ranged, total
 
 Values = tuple[int, ...]
@@ -69,6 +74,71 @@ class BoxNoise:
             for row in rows
         )  # fmt: skip
         return total(pure(self.rate * norm / STEPS) for norm in norms)
+
+
+@dataclass(frozen=True)
+class FoundBounds:
+    """A centre, unless it is 0, a scale and two ends, by the weights that are drawn from."""
+
+    mechanism: FoundEnds | FoundCaps
+    grid: tuple[int, int]
+
+    def lost(self, one: Values, other: Values) -> Lost:
+        """The most that the chance of a path of selections changes, among centres near values."""
+        if one == other:
+            return Lost()
+        tables = [np.array(each, dtype=np.int64) for each in (one, other)]
+        if isinstance(self.mechanism, FoundCaps):
+            scaling, *ending = self.mechanism.selections
+            steps, centres, power = rungs(max(self.grid[1], -self.grid[0], 1)), [0], caps.POWER
+            logs = {0: 0.0}
+        else:
+            centring, scaling, *ending = self.mechanism.selections
+            steps, power = rungs(self.grid[1] - self.grid[0]), found_ends.POWER
+            near = {value + step for value in (*one, *other) for step in (-1, 0, 1)}
+            low, high = self.grid
+            centres = [point for point in near | {low, high} if low <= point <= high]
+            logs = {at: self._change_at(at, tables, centring) for at in centres}
+        forth, back, spans = [], [], [0.0]
+        for at in centres:
+            scales = _change(*(ends.scale_weights(each, at, steps, scaling) for each in tables))
+            for place, scale in enumerate(steps):
+                more = less = 0.0
+                for mechanism in ending:
+                    about = at, scale
+                    pair = (
+                        ends.end_weights(each, about, steps, mechanism, power) for each in tables
+                    )
+                    for change in map(_change, *pair):
+                        more, less = more + change.max(), less - change.min()
+                forth.append(logs[at] + scales[place] + more)
+                back.append(less - scales[place] - logs[at])
+                spans.append(more + less)
+            spans[0] = max(spans[0], scales.max() - scales.min())
+        squares = spans[0] ** 2 + max(spans[1:]) ** 2
+        squares += (max(logs.values()) - min(logs.values())) ** 2
+        return Lost(below(max(forth)), below(max(back)), rho=below(squares / 8))
+
+    def _change_at(self, centre: int, tables: Any, mechanism: Any) -> float:
+        one, other = (self._log_of_centre(each, centre, mechanism) for each in tables)
+        return one - other
+
+    def _log_of_centre(self, values: Any, centre: int, mechanism: Any) -> float:
+        starts, lengths, each = ends.centre_pieces(values, self.grid, mechanism)
+        whole = each.whole()
+        chances = sum(own * int(length) for own, length in zip(whole, lengths, strict=True))
+        place = int(starts.searchsorted(centre, side="right")) - 1
+        return math.log(whole[place]) - math.log(chances)
+
+
+def _change(one: list[int], other: list[int]) -> Any:
+    """By how much the logarithm of the chance of each choice changes."""
+    return _logs(one) - _logs(other)
+
+
+def _logs(weights: list[int]) -> Any:
+    whole = math.log(sum(weights))
+    return np.array([math.log(each) - whole for each in weights])
 
 
 @dataclass(frozen=True)
@@ -351,6 +421,7 @@ Kind = (
     LaplaceNoise
     | StaircaseNoise
     | BoxNoise
+    | FoundBounds
     | Coins
     | FinerNoise
     | GaussianNoise

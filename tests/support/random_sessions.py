@@ -52,6 +52,7 @@ TESTS = (
 COUNTS = ("COUNT(*)", "COUNT(x)", "COUNT(DISTINCT x)", "COUNT(DISTINCT s)", "COUNT_IF({test})",
           "SUM(k)", "SUM(x)", "COUNT(*)", "SUM(m)", "SUM(w)")  # fmt: skip
 MOMENTS = ("AVG(x)", "AVG(k)", "AVG(m)", "VAR_POP(x)", "STDDEV(k)", "SUM(DISTINCT x)",
+           "AVG(x), AVG(k)", "AVG(k), AVG(m), AVG(w)",
            "CORR(x, k)", "COVAR_POP(x, m)", "REGR_SLOPE(k, x)", "SKEWNESS(x)", "SUM(x * k)",
            "AVG(CASE WHEN {test} THEN x ELSE k END)", "SUM(x) / COUNT(*)")  # fmt: skip
 SELECTED = ("MEDIAN(x)", "MEDIAN(k)", "QUANTILE_CONT(x, 0.25)", "QUANTILE_CONT(x, 0.75)",
@@ -68,7 +69,8 @@ SETTINGS = ("epsilon = 0.5", "epsilon = 2", "epsilon = 'default'", "mechanism = 
             "mechanism = 'laplace'", "mechanism = 'staircase'", "mechanism = 'default'",
             "sensitivity = 'smooth'",
             "sensitivity = 'global'", "interval = 'off'", "interval = 'on'", "repeats = 'fresh'",
-            "repeats = 'free'")  # fmt: skip
+            "repeats = 'free'", "bounds = 'find'", "rows_per_unit = 'find'",
+            "bounds = 'declared'", "rows_per_unit = 'declared'")  # fmt: skip
 SOURCES = (
     "t", "t", "t", "t",
     "(SELECT g, x * 2 - 1 AS x, k, m, b, s, w, u FROM t WHERE {test}) AS t",

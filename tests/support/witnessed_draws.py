@@ -24,7 +24,7 @@ from dpdb.privacy.mechanisms.peeling import Peeling
 from dpdb.privacy.mechanisms.staircase import Staircase
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
-from dpdb.privacy.noise import exponential, halves, smooth, thresholds
+from dpdb.privacy.noise import ends, exponential, halves, smooth, thresholds
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import executor
 from dpdb.vectors.vector import plain_values
@@ -32,6 +32,7 @@ from tests.support.draw_losses import (
     BoxNoise,
     Coins,
     FinerNoise,
+    FoundBounds,
     GaussianNoise,
     HalfWidth,
     Kind,
@@ -115,7 +116,9 @@ class Witness:
         told = next(self.again, None)
         assert told is not None, kind
         made = (
-            draw() if isinstance(told.kind, LaplaceNoise | GaussianNoise | StaircaseNoise) else None
+            draw()
+            if isinstance(told.kind, LaplaceNoise | GaussianNoise | StaircaseNoise | BoxNoise)
+            else None
         )
         assert made is None or made.shape == told.outcome.shape
         assert kind() == told.kind, (kind(), told.kind)
@@ -127,6 +130,7 @@ class Witness:
         """All noise is drawn before this witness."""
         with (
             mock.patch.object(executor, "_with_noise", self._added(executor._with_noise)),
+            mock.patch.object(ends, "select_bounds", self._bounds(ends.select_bounds)),
             mock.patch.object(executor, "level", self._level(executor.level)),
             mock.patch.object(executor.GradualExecutor, "_gradual", self._gradual()),
             mock.patch.object(executor.Executor, "_select_keys", self._keys()),
@@ -154,6 +158,16 @@ class Witness:
             return self.drawn(kind, _plain(numbers), lambda: original(numbers, mechanism, noise))
 
         return with_noise
+
+    def _bounds(self, original: Any) -> Any:
+        def select_bounds(values: Any, grid: Any, mechanism: Any, noise: Any) -> Any:
+            return self.drawn(
+                lambda: FoundBounds(mechanism, grid),
+                _plain(values),
+                lambda: original(values, grid, mechanism, noise),
+            )
+
+        return select_bounds
 
     def _level(self, original: Any) -> Any:
         def level(step: Any, levels: Any, exact: Any, noise: Any) -> Any:

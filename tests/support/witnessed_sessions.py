@@ -142,7 +142,8 @@ def check_share(told: Told, before: Balance, script: object) -> None:
         return
     assert budget.composition is not Composition.PURE, complaint
     if epsilon:
-        assert charged.rho <= _up(epsilon**2 / 2), complaint
+        spent = epsilon_by_rho(charged.rho, budget.delta * 9 / 10)
+        assert spent <= _up(epsilon), complaint
     else:
         even = epsilon_by_rho(charged.rho * budget.queries, budget.delta * 9 / 10)
         assert even <= budget.epsilon, complaint
