@@ -26,7 +26,8 @@ from dpdb.plan.expressions.expressions import (
 )
 from dpdb.plan.logical.derived import has_intervals
 from dpdb.plan.logical.query import Options, are_sought
-from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, at_once
+from dpdb.plan.physical.plan import DrawnCube, Plan
+from dpdb.plan.physical.release import CONFIDENCE, Release, at_once
 from dpdb.plan.ranges.ranges import narrow
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.plan.relations.contradictions import hint

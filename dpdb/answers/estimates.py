@@ -12,7 +12,8 @@ from dpdb.answers.suggested_bounds import as_text, suggested
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function, KeyRow
 from dpdb.plan.physical.moments import Combination, Estimate
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.plan.releases.derivations import Regrouping
 from dpdb.policy.catalog import Kind, Value

@@ -10,7 +10,8 @@ from itertools import count
 from dpdb.answers.record import Origin, ReleaseReport
 from dpdb.plan.expressions.expressions import Slot, interval_ends, slots
 from dpdb.plan.logical.query import Function, Output
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, JointRanks
 from dpdb.privacy.mechanisms.mechanism import LimitSelection, PublicNoise, VectorNoise
 from dpdb.records import dataclass

@@ -30,7 +30,8 @@ from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
-from dpdb.plan.physical.plan import CONFIDENCE, DrawnCube, Plan, Release, ReleasedGroup, Sought
+from dpdb.plan.physical.plan import DrawnCube, Plan, Sought
+from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup
 from dpdb.plan.ranges.group_keys import key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment

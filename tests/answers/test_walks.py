@@ -13,7 +13,8 @@ import pytest
 from dpdb.answers.estimates import point
 from dpdb.answers.intervals.confidence_intervals import interval_of
 from dpdb.engines.memory import MemoryEngine
-from dpdb.plan.physical.plan import CONFIDENCE, Plan
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE
 from dpdb.plan.planner import plan
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare

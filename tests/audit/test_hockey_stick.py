@@ -27,7 +27,8 @@ from dpdb.answers.estimates import point
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.protocol import Exact
 from dpdb.plan.logical.query import Options
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind

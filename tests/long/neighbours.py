@@ -14,7 +14,8 @@ import numpy as np
 from dpdb.answers.estimates import points, scalar
 from dpdb.engines.memory import MemoryEngine
 from dpdb.plan.expressions.expressions import Slot
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy

@@ -8,7 +8,7 @@ import pytest
 
 from dpdb.errors import InvalidOption
 from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.plan.releases.allocation import allocate, competing_rows, is_public
 from dpdb.plan.releases.sharing import sharing
 from dpdb.policy.budget import Composition

@@ -10,7 +10,7 @@ import pytest
 
 from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Literal
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Kind, Policy

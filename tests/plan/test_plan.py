@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.plan.physical.plan import Plan, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import at_once
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.loss import Loss

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import TooLarge
-from dpdb.plan.physical.plan import CONFIDENCE, at_once
+from dpdb.plan.physical.release import CONFIDENCE, at_once
 from dpdb.plan.planner import outline
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import Histogram

@@ -17,7 +17,8 @@ from dpdb.ledger.protocol import Receipt
 from dpdb.ledger.spending import MemoryLedger
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import NO_OPTIONS, Options
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import plan
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy, Table

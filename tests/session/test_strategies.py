@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpdb.answers.formats.explain_tree import explain_screen
-from dpdb.plan.physical.strategies import Strategy
+from dpdb.plan.physical.cubes import Strategy
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy

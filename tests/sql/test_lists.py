@@ -8,7 +8,7 @@ import pytest
 
 from dpdb.errors import StatementError
 from dpdb.plan.expressions.expressions import Compare, Literal
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.session.session import Session
 from dpdb.sql.selects.statements import Select, statement

@@ -25,7 +25,8 @@ from dpdb.engines.sources.cells.records import MARGIN, Cells
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, Version
 from dpdb.plan.logical.query import NO_OPTIONS, Options
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Budget, Neighbors

@@ -17,7 +17,8 @@ from dpdb.engines.protocol import Engine
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical import query
 from dpdb.plan.physical.moments import moments_of
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Joint, Ranks, Total
 from dpdb.plan.releases.release_groups import ReleaseGroup

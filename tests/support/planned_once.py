@@ -19,7 +19,8 @@ from unittest import mock
 from dpdb.errors import DpdbError
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.lowering import RowCount
-from dpdb.plan.physical.plan import Plan, ReleasedGroup
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import ReleasedGroup
 from dpdb.plan.planner import plan
 from dpdb.plan.relations.relations import NO_FACTS, Facts
 from dpdb.policy.catalog import Policy, Table

@@ -18,7 +18,8 @@ from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot, columns_of
 from dpdb.plan.logical.per_unit import PerUnit
 from dpdb.plan.logical.row_tables import RowUnion, WindowedRows
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE, Release, at_once
 from dpdb.plan.ranges.statistics import Joint, Part, Ranks, Total
 from dpdb.plan.relations.relations import (
     Equality,

@@ -26,7 +26,8 @@ from dpdb.errors import folded, printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.physical.bounds import found_part
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Histogram, Joint, Ranks, Tally, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, decimal

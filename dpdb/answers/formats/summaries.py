@@ -28,7 +28,8 @@ from dpdb.ledger.protocol import FREE, Balance, QueryLimit
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.logical.query import DEVIATIONS, Function, Output
 from dpdb.plan.physical.moments import Combination, Estimate, Moments
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE, at_once
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Composition, Neighbors
 from dpdb.policy.catalog import Kind, Policy

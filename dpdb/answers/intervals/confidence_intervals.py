@@ -28,7 +28,8 @@ from dpdb.answers.intervals.noise_tails import margin_of
 from dpdb.plan.expressions.expressions import Slot, slots
 from dpdb.plan.logical.query import COUNTS, DEVIATIONS, SAMPLED, Function, Output
 from dpdb.plan.physical.moments import Combination, Estimate, value
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE, Release, at_once
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.privacy.mechanisms.mechanism import (
     CountedKeys,

@@ -16,7 +16,8 @@ import numpy as np
 
 from dpdb.answers.intervals import box_tails, weighted_noises
 from dpdb.plan.physical.moments import Combination
-from dpdb.plan.physical.plan import Plan, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import at_once
 from dpdb.privacy.mechanisms.kinds import Law
 from dpdb.privacy.mechanisms.mechanism import PublicNoise
 from dpdb.privacy.search import normal_quantile

@@ -22,8 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpdb.plan.physical.cubes import KeySet, subsets
-from dpdb.plan.physical.strategies import Strategy
+from dpdb.plan.physical.cubes import KeySet, Strategy, subsets
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Array
 

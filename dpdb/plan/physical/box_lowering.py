@@ -13,7 +13,7 @@ from fractions import Fraction
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.physical.moment_lowering import MomentLowering
 from dpdb.plan.physical.moments import Combination, Moment, Moments, constant, value
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Count, Joint, Part, Total
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.mechanisms.box import LARGEST_RATE, MOST_COORDINATES

@@ -1,8 +1,8 @@
-"""Levels of a CUBE that add up: the least-squares value of each cell, its variance and its noises.
+"""Sums in the cells of several sets of keys: the levels of a CUBE, and strategies.
 
-A level A is a set of keys, with N_A cells. Let y_A be its noisy sums, whose noises have the
-inverse variance `precision` p_A; 0 stands for a level that is not drawn. Each is a sum of the cells
-x of all keys: y_A = S_A x + noise. For a set B of keys let P_B be the Kronecker product of I - J/n
+The levels of a CUBE add up, because the value of each cell is a least-squares one. A level A is a
+set of keys, with N_A cells. Let y_A be its noisy sums, whose noises have the inverse variance
+`precision` p_A; 0 stands for a level that is not drawn. Each is a sum of the cells x of all keys: y_A = S_A x + noise. For a set B of keys let P_B be the Kronecker product of I - J/n
 over the keys in B and J/n over the others, with J all ones: orthogonal projections that add up to
 I. As S_A' S_A = Σ (N/N_A) P_B over B ⊆ A, the normal equations of weighted least squares are
 diagonal, and their solution for the sums of a level is
@@ -14,6 +14,12 @@ diagonal, and their solution for the sums of a level is
 where N is the number of cells of all keys. No linear estimate without bias has less variance
 (Gauss, Markov and Aitken; [DWHL11] for cubes). The values of a level are sums of those of finer
 ones, as all are sums of one x.
+
+A strategy draws weighted sums of segments in the cells of several levels as one vector. A row of
+the table is in one segment at most, and in one cell of each level. So it changes the sums of level
+T by its segment's column of the weights A_T, and all of them together by at most Δ, the largest Σ
+over T of the sum of a column. Noise of scale Δ/ε on each sum is ε-DP ([DMNS06] Definition 2); a row
+that is replaced changes them by at most 2Δ, and a unit of k rows by k times as much.
 """
 
 from __future__ import annotations
@@ -114,5 +120,52 @@ class LevelNoise:
     @property
     def deviation(self) -> float:
         """The standard deviation of each value."""
-        variances = (w * w * number * float(noise.variance) for w, number, noise in self.terms)
-        return math.sqrt(math.fsum(variances))
+        return _deviation(self.terms)
+
+
+Rows = tuple[tuple[int, ...], ...]
+"""For each sum that is drawn the whole weights, at least 0, of all segments."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The sums that are drawn: for each set of keys the same ones in each of its cells."""
+
+    sizes: tuple[int, ...]
+    """The number of values of each key."""
+    levels: tuple[KeySet, ...]
+    rows: tuple[Rows, ...]
+    """The sums of each level."""
+
+    @cached_property
+    def change(self) -> int:
+        """The most that a row which enters or leaves changes all sums, added up."""
+        columns = zip(*(row for rows in self.rows for row in rows), strict=True)
+        return max(map(sum, columns), default=0)
+
+    def cells(self, keys: KeySet) -> int:
+        """The number of cells of a set of keys."""
+        return math.prod(self.sizes[key] for key in keys)
+
+    @property
+    def size(self) -> int:
+        """The number of sums."""
+        pairs = zip(self.levels, self.rows, strict=True)
+        return sum(self.cells(keys) * len(rows) for keys, rows in pairs)
+
+
+@dataclass(frozen=True)
+class SummedNoise:
+    """The noise in each least-squares value of a statement that is read from a strategy's sums."""
+
+    terms: WeightedNoises
+
+    @cached_property
+    def deviation(self) -> float:
+        """The standard deviation of each value."""
+        return _deviation(self.terms)
+
+
+def _deviation(terms: WeightedNoises) -> float:
+    variances = (weight * weight * number * float(of.variance) for weight, number, of in terms)
+    return math.sqrt(math.fsum(variances))

@@ -18,7 +18,7 @@ from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.physical.moments import NO_MOMENTS, Moment, Moments, moments_of
-from dpdb.plan.physical.plan import Release, ReleasedGroup
+from dpdb.plan.physical.release import Release, ReleasedGroup
 from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval, narrow, nullable

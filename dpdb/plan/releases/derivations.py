@@ -22,7 +22,7 @@ from dpdb.plan.expressions.expressions import Compare, Expr, Literal, Logic, Not
 from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.moments import Combination, GroupMoments, Moments
-from dpdb.plan.physical.plan import ReleasedGroup
+from dpdb.plan.physical.release import ReleasedGroup
 from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.ranges import nullable
 from dpdb.plan.relations.relations import Joined

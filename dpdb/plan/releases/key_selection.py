@@ -21,7 +21,7 @@ from dpdb.plan.physical.mechanism_choice import (
     largest_groups,
     weighted_keys,
 )
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.group_keys import is_found, key_values
 from dpdb.plan.ranges.ranges import Environment, interval, narrow
 from dpdb.plan.ranges.statistics import KeyUnits

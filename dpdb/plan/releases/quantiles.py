@@ -13,7 +13,8 @@ from dpdb.plan.expressions.expressions import slots
 from dpdb.plan.logical.query import Function, Query
 from dpdb.plan.physical.lowering import AggregateLowering, Lowered, PlanningContext
 from dpdb.plan.physical.moments import NO_MOMENTS, Estimate, GroupMoments
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup, at_once
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import JointRanks, Ranks
 from dpdb.privacy.accounting.accountants import BudgetShare

@@ -16,7 +16,7 @@ from dpdb.plan.physical.lowering import (
     PlanningContext,
 )
 from dpdb.plan.physical.moments import Combination, Estimate, GroupMoments, Moments, value
-from dpdb.plan.physical.plan import Release, ReleasedGroup, ReleaseFamily
+from dpdb.plan.physical.release import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
 from dpdb.plan.releases import quantiles

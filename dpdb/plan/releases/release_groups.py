@@ -20,7 +20,7 @@ from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.box_lowering import is_less_noisy
 from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext, contribution_of
 from dpdb.plan.physical.moments import GroupMoments, Moment, moments_of
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.ranges import nullable
 from dpdb.plan.releases.count_groups import CountGroup, NoiseCost, at_once, count_groups
 from dpdb.plan.releases.key_selection import told_by_keys

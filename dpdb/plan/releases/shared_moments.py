@@ -19,7 +19,7 @@ from dpdb.plan.physical.moments import (
     PartIndex,
     moments_of,
 )
-from dpdb.plan.physical.plan import Release
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.ranges import nullable
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.mechanism import VectorNoise

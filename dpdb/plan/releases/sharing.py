@@ -20,7 +20,7 @@ from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.logical.query import Function, Query
 from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
 from dpdb.plan.physical.moments import Moment, moments_of
-from dpdb.plan.physical.plan import ReleasedGroup
+from dpdb.plan.physical.release import ReleasedGroup
 from dpdb.plan.relations.regions import Region, region
 from dpdb.plan.releases.count_groups import counted
 from dpdb.plan.releases.key_selection import selects_keys

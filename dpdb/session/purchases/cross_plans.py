@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from dpdb.answers.tables.weighted_sums import WeightedSums
 from dpdb.errors import TooLarge
 from dpdb.plan.batch import CrossQuery
+from dpdb.plan.physical.cubes import SummedNoise
 from dpdb.plan.physical.lowering import contribution_of
 from dpdb.plan.physical.mechanism_choice import MechanismChoice, with_usual_noise
 from dpdb.plan.physical.moments import Estimate, Moments, value
-from dpdb.plan.physical.plan import Plan, Release
-from dpdb.plan.physical.strategies import SummedNoise
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import outline
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import nullable

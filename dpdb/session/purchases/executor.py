@@ -23,7 +23,8 @@ from dpdb.answers.tables.groups import with_keys
 from dpdb.answers.tables.weighted_sums import sums_of
 from dpdb.errors import InternalError, paid_for
 from dpdb.plan.logical.query import KeyRow, are_sought
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.box import Box

@@ -20,7 +20,8 @@ from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Function
 from dpdb.plan.physical.bounds import clamp, found_over, sought, with_bounds
 from dpdb.plan.physical.caps import CappedValue, capped_value, is_total, with_declared_total
-from dpdb.plan.physical.plan import Plan, Release
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import with_found_bounds
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.catalog import Kind

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpdb.plan.logical.query import Function, Query
-from dpdb.plan.physical.plan import Plan, ReleasedGroup
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import ReleasedGroup
 from dpdb.plan.releases.quantiles import with_intervals
 from dpdb.session.purchases.kept_answers import Chosen, KeptAnswer
 from dpdb.session.purchases.query_plans import Plans, key_of

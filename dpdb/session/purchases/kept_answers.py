@@ -17,7 +17,8 @@ from dpdb.ledger.book.plan_text import read, written
 from dpdb.ledger.protocol import Price
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
-from dpdb.plan.physical.plan import Plan, Release, ReleasedGroup
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release, ReleasedGroup
 from dpdb.policy.catalog import Column, Table
 from dpdb.records import dataclass
 from dpdb.session.purchases.query_plans import Plans

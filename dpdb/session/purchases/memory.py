@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from dpdb.ledger.protocol import Balance, ReleaseStore
     from dpdb.plan.logical.query import Query
     from dpdb.plan.physical.lowering import RowCount
-    from dpdb.plan.physical.plan import Plan, ReleasedGroup
+    from dpdb.plan.physical.plan import Plan
+    from dpdb.plan.physical.release import ReleasedGroup
     from dpdb.plan.relations.relations import Source
     from dpdb.policy.catalog import Column, Policy
     from dpdb.session.purchases.purchases import Purchase

@@ -15,7 +15,8 @@ from dpdb.plan.batch import unlabelled
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Options, Query
 from dpdb.plan.physical.lowering import RowCount
-from dpdb.plan.physical.plan import CONFIDENCE, Plan, Release, ReleasedGroup, at_once
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Ranks, Tally, Total
 from dpdb.policy.catalog import Policy, changed

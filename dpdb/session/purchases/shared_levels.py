@@ -11,7 +11,8 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.plan.physical.plan import Plan, Release, ReleasedGroup
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.physical.release import Release, ReleasedGroup
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, pure
 from dpdb.privacy.levels import Step, step_to

@@ -15,9 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpdb.plan.physical.cubes import Rows
 from dpdb.plan.physical.moments import Combination, Estimate, Moments
 from dpdb.plan.physical.plan import Plan
-from dpdb.plan.physical.strategies import Rows
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.privacy.mechanisms.mechanism import StrategyNoise
 from dpdb.session.purchases.strategy_search import WHOLE, found_strategy, mean_variance

@@ -18,8 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpdb.answers.tables.weighted_sums import WeightedSums
-from dpdb.plan.physical.cubes import KeySet, subsets
-from dpdb.plan.physical.strategies import Strategy
+from dpdb.plan.physical.cubes import KeySet, Strategy, subsets
 from dpdb.vectors.vector import Array
 
 WHOLE = 2**14
