@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.plan.physical.mechanism_choice import AVERAGE_SPLIT, PUBLIC_COUNT_WEIGHTS, VARIANCE_SPLIT
+from dpdb.plan.physical.moment_lowering import AVERAGE_SPLIT, PUBLIC_COUNT_WEIGHTS, VARIANCE_SPLIT
 
 
 def error(weights: Sequence[float], split: Sequence[Fraction]) -> float:

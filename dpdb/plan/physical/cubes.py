@@ -2,10 +2,11 @@
 
 The levels of a CUBE add up, because the value of each cell is a least-squares one. A level A is a
 set of keys, with N_A cells. Let y_A be its noisy sums, whose noises have the inverse variance
-`precision` p_A; 0 stands for a level that is not drawn. Each is a sum of the cells x of all keys: y_A = S_A x + noise. For a set B of keys let P_B be the Kronecker product of I - J/n
-over the keys in B and J/n over the others, with J all ones: orthogonal projections that add up to
-I. As S_A' S_A = Σ (N/N_A) P_B over B ⊆ A, the normal equations of weighted least squares are
-diagonal, and their solution for the sums of a level is
+`precision` p_A; 0 stands for a level that is not drawn. Each is a sum of the cells x of all keys:
+y_A = S_A x + noise. For a set B of keys let P_B be the Kronecker product of I - J/n over the keys
+in B and J/n over the others, with J all ones: orthogonal projections that add up to I. As S_A' S_A
+= Σ (N/N_A) P_B over B ⊆ A, the normal equations of weighted least squares are diagonal, and their
+solution for the sums of a level is
 
     I_B = Σ p_A / N_A over A ⊇ B
     y^_A = 1/N_A · Σ over B ⊆ A of 1/I_B · Σ over drawn D ⊇ B of p_D · (P_B part of y_D, as a mean)
