@@ -21,6 +21,7 @@ from dpdb.session.free_statements import Settings, explained, utc_time
 from dpdb.session.gate import Gate
 from dpdb.session.purchases import found_bounds, released_answers
 from dpdb.session.purchases.kept_answers import Chosen
+from dpdb.session.purchases.ledger_answers import LedgerAnswers
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.released_answers import Shelf
 from dpdb.session.tick import Moments, NoisyMoments, Ticks
@@ -73,7 +74,8 @@ class QueryAnswers:
         # Analysts of a ledger who share what they know are shown no more by it than by the finest.
         refines = store is not None or policy.budget.composition is Composition.PURE
         has_series = policy.noise == "system" and refines
-        self._memory = Memory(store, policy.tables, has_series=has_series)
+        kept = None if store is None else LedgerAnswers(store, policy.tables)
+        self._memory = Memory(kept, has_series=has_series)
         self._batches: Batches | None = None
         self._told: set[str] = set()
         self._counted: dict[Table, int] = {}

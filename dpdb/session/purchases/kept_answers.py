@@ -6,8 +6,7 @@ They hold noisy values and public facts alone.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from itertools import islice
@@ -17,15 +16,16 @@ from dpdb.ledger.book.plan_text import read, written
 from dpdb.ledger.protocol import Price
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.identity import identity
+from dpdb.plan.logical.query import Function, Query
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import Release, ReleasedGroup
-from dpdb.policy.catalog import Column, Table
+from dpdb.plan.releases.quantiles import with_intervals
+from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
-from dpdb.session.purchases.query_plans import Plans
+from dpdb.session.purchases.query_plans import Plans, key_of
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws, Noisy
-    from dpdb.plan.logical.query import Query
     from dpdb.plan.relations.relations import Source
     from dpdb.session.purchases.purchases import Purchase
     from dpdb.vectors.vector import Array
@@ -198,41 +198,6 @@ def read_answer(text: str, columns: Mapping[str, Column]) -> KeptAnswer | None:
         return None
 
 
-@dataclass(repr=False)
-class KnownColumns:
-    """The columns that kept answers can be about: by the rows that they are about, and identity.
-
-    They are those of the policy's tables, and those that were read over the rows, such as columns
-    of joined tables.
-    """
-
-    _read: dict[str, dict[str, Column]] = field(default_factory=dict)
-
-    def note(self, scope: str, columns: Iterable[Column]) -> bool:
-        """Take note of columns that are read over a scope; whether any of them is new there."""
-        known, read = self._read.setdefault(scope, {}), {identity(each): each for each in columns}
-        is_new = not read.keys() <= known.keys()
-        known |= read
-        return is_new
-
-    def copied(self) -> KnownColumns:
-        """A copy that can be added to."""
-        return KnownColumns({scope: dict(known) for scope, known in self._read.items()})
-
-    def of(self, scope: str, tables: Iterable[Table], *, by_name: bool) -> dict[str, Column]:
-        """The columns of some tables, and those that were read over a scope.
-
-        They are by identity, or by name where one column alone that was read has the name.
-        """
-        read = self._read.get(scope, {})
-        own = [column for table in tables for column in table.columns]
-        if not by_name:
-            return {**{identity(column): column for column in own}, **read}
-        named = Counter(column.name for column in read.values())
-        columns = {column.name: column for column in (*own, *read.values())}
-        return {name: column for name, column in columns.items() if named[name] <= 1}
-
-
 Scope = str
 """The rows that releases are about: the identity of what is read, and of the filter."""
 CellKeys = tuple[Expr, ...]
@@ -291,6 +256,52 @@ def can_be_kept(plan: Plan) -> bool:
     except TypeError:
         return False
     return True
+
+
+PlansOf = Callable[[Query, tuple[ReleasedGroup, ...]], tuple[Plans, ...]]
+"""Gives the plans of a query that recalls some groups."""
+Known = Callable[[str, Plan, Query], KeptAnswer | None]
+"""Gives the answer that is kept under a key, for a plan of a query."""
+Recall = Callable[[Plan, "Draws"], None]
+"""Takes note of the noisy values that a plan recalls."""
+
+
+def answered_otherwise(
+    query: Query, possible: Sequence[Plans], plans_of: PlansOf, known: Known, recall: Recall
+) -> Chosen | None:
+    """The plans of a query that was answered with the other setting of `interval`.
+
+    Asked for with an interval, an answer that has none keeps its values, and the intervals are
+    drawn around them: a fifth of ε that was not paid for before. Asked for without, an answer with
+    intervals is repeated, though its values had four fifths of ε alone. None where the query was
+    not answered, or where it has no quantile of its own to be shown with an interval.
+    """
+    quantiles = any(each.function is Function.QUANTILE for each in query.aggregates)
+    if not quantiles or query.subqueries:
+        return None
+    shown = query.options.interval == "on"
+    options = replace(query.options, interval="off" if shown else "on")
+    other = replace(query, options=options)
+    others = plans_of(other, ())
+    for place, plans in enumerate(others if len(others) == len(possible) else ()):
+        if plans[-1].found or len(plans) > 1:
+            continue
+        key = key_of(plans[-1], options)
+        kept = known(key, plans[-1], other)
+        if kept is None:
+            continue
+        (plan,) = plans_of(other, kept.remembered)[place]
+        before = kept.answering(plan)
+        if before is None:
+            continue
+        if not shown:
+            return Chosen((plan,), key, before)
+        wanted = possible[place][-1]
+        key, plan = key_of(wanted, query.options), with_intervals(wanted, plan)
+        recall(plan, before.result.noisy.draws)
+        drawn = known(key, wanted, query)
+        return Chosen((plan,), key, None if drawn is None else drawn.answering(plan))
+    return None
 
 
 def _answered(plan: Plan, noisy: Noisy) -> Noisy:

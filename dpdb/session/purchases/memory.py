@@ -12,25 +12,22 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from dpdb.errors import InternalError
-from dpdb.ledger.book.plan_text import former_scope
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.releases.derivations import Derivation, KeptGroup, derivations
 from dpdb.plan.releases.sharing import finest, may_serve
-from dpdb.policy.catalog import Table
 from dpdb.privacy.accounting.loss import Loss
 from dpdb.records import dataclass
-from dpdb.session.purchases.interval_answers import answered_otherwise
 from dpdb.session.purchases.kept_answers import (
     Chosen,
     Groups,
     KeptAnswer,
-    KnownColumns,
     Scope,
+    answered_otherwise,
     can_be_kept,
-    read_answer,
     scope_of,
     scope_over,
 )
+from dpdb.session.purchases.ledger_answers import LedgerAnswers, News
 from dpdb.session.purchases.query_plans import (
     Plans,
     best_plans,
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dpdb.answers.estimates import Draws
-    from dpdb.ledger.protocol import Balance, ReleaseStore
+    from dpdb.ledger.protocol import Balance
     from dpdb.plan.logical.query import Query
     from dpdb.plan.physical.lowering import RowCount
     from dpdb.plan.physical.plan import Plan
@@ -66,10 +63,8 @@ MOST_OTHERS = 8
 class Memory:
     """Purchases by what was asked, and groups by the rows and the cells that they are about."""
 
-    store: ReleaseStore | None = None
-    """The store that keeps released answers for later sessions, too."""
-    tables: tuple[Table, ...] = ()
-    """The tables of the policy."""
+    ledger: LedgerAnswers | None = None
+    """What keeps released answers for later sessions, too."""
     has_series: bool = True
     """Whether noise of one scale may lead to noise of another: other sources round scales."""
     _series: AllSeries = field(default_factory=AllSeries)
@@ -79,9 +74,6 @@ class Memory:
     """The groups that others were shown, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """The derivation of each group that follows, for the query that was last asked about."""
-    _columns: KnownColumns = field(default_factory=KnownColumns)
-    _read: dict[str, int] = field(default_factory=dict)
-    """For each scope the number of the last release that was read from the ledger."""
     _foreseen: set[object] = field(default_factory=set)
     """The keys of queries that will be answered before the next."""
 
@@ -89,10 +81,13 @@ class Memory:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
         shares = balance.shares_within(query.options.epsilon)
         possible = possible_plans(query, policy, shares, rows)
-        self._note_columns(query)
+        if self.ledger is not None:
+            self.ledger.note_query(query)
         self._look_up(query.table, query.where)
-        for plans in possible:
-            self._look_up_found(plans[-1])
+        for plan in (plans[-1] for plans in possible):
+            if self.ledger is not None and plan.sought is not None:
+                self.ledger.note_sought(plan)
+                self._look_up(plan.table, plan.where)
         keys = [key_of(plans[-1], query.options) for plans in possible]
         known = [self._kept(key, p[-1], query) for key, p in zip(keys, possible, strict=True)]
         at = next((place for place, kept in enumerate(known) if kept is not None), None)
@@ -143,7 +138,7 @@ class Memory:
     def _kept(self, key: str, planned: Plan, query: Query) -> KeptAnswer | None:
         """The answer that a plan had; an earlier version can have written it down."""
         kept = self._purchases.get(key)
-        if kept is None and self.store is not None:
+        if kept is None and self.ledger is not None:
             former = former_key_of(planned, query.options)
             return None if former is None else self._purchases.get(former)
         return kept
@@ -203,11 +198,11 @@ class Memory:
     @property
     def _asker(self) -> str:
         """The analyst, by whose name levels are known; without a ledger there is only one."""
-        return "" if self.store is None else self.store.asker
+        return "" if self.ledger is None else self.ledger.store.asker
 
     def _draws_levels(self, plan: Plan) -> bool:
         """Whether noise of a plan may be a level of a series: a ledger must be able to keep it."""
-        return self.has_series and (self.store is None or can_be_kept(plan))
+        return self.has_series and (self.ledger is None or can_be_kept(plan))
 
     def alone(self, plan: Plan) -> Shared:
         """A plan as if nobody had been shown any of it, once all that is kept so far was read."""
@@ -229,16 +224,13 @@ class Memory:
         plan = chosen.plans[purchase.step]
         names = () if shared is None else shared.names()
         kept, scope = KeptAnswer.of(chosen.key, purchase, plan, names), scope_of(plan)
-        if self.store is not None:
+        if self.ledger is not None:
             text = kept.text
             if text is not None:
-                last = self._read.get(scope, 0)
-                number = self.store.keep(scope, text, last if in_steps or shared else None)
-                if number is None:
+                if_latest = in_steps or shared is not None
+                if not self.ledger.keep(scope, text, if_latest=if_latest, in_steps=in_steps):
                     self._look_up(plan.table, plan.where)
                     return False
-                if in_steps:  # nobody else has kept anything before it
-                    self._read[scope] = number
             elif shared is not None and shared.steps:
                 raise InternalError("this answer cannot be kept, and so must not be shown")
         elif self.has_series:
@@ -248,29 +240,26 @@ class Memory:
 
     def named(self, name: str, table: Source, columns: Iterable[Column]) -> KeptAnswer | None:
         """The draws about some columns over a table that are kept under a name of their own."""
-        if self.store is not None:
-            if self._columns.note(name, columns):
-                self._read.pop(name, None)
-            self._look_up_under(name, name, table)
+        if self.ledger is not None:
+            self._take_in(self.ledger.news_named(name, table, columns))
         return self._purchases.get(name)
 
     def keep_named(self, kept: KeptAnswer) -> None:
         """Remember draws under their key, a name."""
         name = str(kept.key)
-        if self.store is not None and (text := kept.text) is not None:
-            self.store.keep(name, text, None)
+        if self.ledger is not None and (text := kept.text) is not None:
+            self.ledger.store.keep(name, text, None)
         self._purchases[name] = kept
 
     def foreseeing(self) -> Memory:
         """A copy to foresee what statements follow from others that are not answered yet."""
         return replace(
             self,
+            ledger=None if self.ledger is None else self.ledger.copied(),
             _series=self._series.copied(),
             _purchases=dict(self._purchases),
             _groups=self._groups.copied(),
             _others=self._others.copied(),
-            _columns=self._columns.copied(),
-            _read=dict(self._read),
             _foreseen=set(self._foreseen),
         )
 
@@ -296,56 +285,15 @@ class Memory:
         recalled = ((each, draws) for each, draws in kept.recalled_groups if each not in known)
         self._groups.add(scope, kept.keys, (*recalled, *kept.drawn_groups))
 
-    def _note_columns(self, query: Query) -> None:
-        """Read again what is kept where a query reads columns that no table of the policy has.
-
-        Columns of joined tables are such columns, and those computed for each unit or group of
-        units.
-        """
-        stored = query.table in self.tables and not query.subqueries
-        if self.store is None or (stored and not query.has_single_values):
-            return
-        if self._columns.note(scope_of(query), query.columns_read):
-            for name in (scope_of(query), former_scope(query.table, query.where)):
-                self._read.pop(name or "", None)
-
-    def _look_up_found(self, plan: Plan) -> None:
-        """Remember what is kept about the rows of a plan whose cap is found: they are not capped.
-
-        Nor does the query read the columns of what units add, which the plan does.
-        """
-        if self.store is None or plan.sought is None:
-            return
-        read = (column for each in (plan, *plan.subplans) for column in each.columns_aggregated)
-        if self._columns.note(scope_of(plan), read):
-            self._read.pop(scope_of(plan), None)
-        self._look_up(plan.table, plan.where)
-
     def _look_up(self, table: Source, where: Expr | None) -> None:
         """Remember what the ledger has kept about these rows since it was last asked."""
-        if self.store is None:
-            return
-        scope = scope_over(table, where)
-        self._look_up_under(scope, scope, table)
-        former = former_scope(table, where)
-        if former is not None:
-            self._look_up_under(former, scope, table)
+        if self.ledger is not None:
+            self._take_in(self.ledger.news(table, where))
 
-    def _look_up_under(self, name: str, scope: Scope, table: Source) -> None:
-        """Remember what the ledger has kept under a name, which is that of a scope, or was."""
-        assert self.store is not None
-        releases = self.store.kept(name, self._read.get(name, 0))
-        if not releases:
-            return
-        own = (table,) if isinstance(table, Table) else ()
-        columns = self._columns.of(scope, (*self.tables, *own), by_name=name != scope)
-        for release in releases:
-            self._read[name] = release.number
-            kept = read_answer(release.kept.text, columns)
-            if kept is None:
-                continue
-            self._series.add((scope, kept.keys), kept.levels, release.kept.who)
-            if release.kept.who == self.store.asker:
+    def _take_in(self, news: News) -> None:
+        for scope, who, kept in news:
+            self._series.add((scope, kept.keys), kept.levels, who)
+            if who == self._asker:
                 self._remember(scope, kept)
             else:
                 self._others.add(scope, kept.keys, kept.drawn_groups)
