@@ -20,6 +20,7 @@ from dpdb.errors import DataFileError
 from dpdb.ledger.spending import _Group
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.physical import plan
+from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.ranges.statistics import KeyUnits, Statistic, filters_of
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.privacy.mechanisms.box import Box
@@ -52,8 +53,9 @@ SESSIONS = {
     "boxes": ["SELECT g, AVG(x), AVG(k), AVG(m), COUNT(*) FROM t GROUP BY g", "SELECT AVG(x), AVG(m) FROM t"],
     "ends": ["SELECT MIN(w), MAX(w), MEDIAN(w) FROM t", "SELECT g, MAX(w) FROM t GROUP BY g"],
     "totals": ["SELECT g, COUNT(*) FROM t GROUP BY ROLLUP(g)", "SELECT MODE(g) FROM t"],
-    "bounds": ["SET bounds = 'find'", "SELECT AVG(w), AVG(k) FROM t", "SELECT SUM(w) FROM t"],
-    "caps": ["SET rows_per_unit = 'find'", "SELECT COUNT(*) FROM t", "SELECT AVG(k) FROM t"],
+    "found bounds": ["SET bounds = 'find'", "SELECT SUM(w), AVG(x) FROM t", "SELECT g, SUM(w) FROM t GROUP BY g",
+                     "SET epsilon = 2", "SELECT APPROX_BOUNDS(w) FROM t"],
+    "found caps": ["SET rows_per_unit = 'find'", "SELECT COUNT(*) FROM t", "SELECT AVG(x) FROM t", "SELECT SUM(x) FROM t"],
     "largest": ["SELECT x, COUNT(DISTINCT u) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 1"],
     "subqueries": ["SELECT COUNT(*) FROM t WHERE x > (SELECT AVG(x) FROM t)"],
 }  # fmt: skip
@@ -64,7 +66,10 @@ Sessions = Callable[..., Asked]
 
 @pytest.fixture
 def session(tmp_path: Path) -> Sessions:
-    """Statements of ten about four people, of whom the first is another or is not there."""
+    """Statements of ten about four people, of whom the first is another or is not there.
+
+    The first has a row more than a cap lets count.
+    """
 
     def asking(
         statements: list[str],
@@ -76,8 +81,8 @@ def session(tmp_path: Path) -> Sessions:
         budget = Budget(Fraction(10), Fraction(1, 100), 10, composition)
         policy = replace(rows_policy(tmp_path, cap), budget=budget, neighbors=neighbors)
         changed = [OTHER] if neighbors is Neighbors.REPLACE else []
-        other = Database({"t": [*changed, *ROWS[1:]]})
-        return Script(policy, tuple(statements)), Database({"t": ROWS}), other
+        one, other = (Database({"t": own * (cap + 1) + ROWS[1:]}) for own in (ROWS[:1], changed))
+        return Script(policy, tuple(statements)), one, other
 
     return asking
 
@@ -153,6 +158,28 @@ def test_a_plan_that_finds_keys_among_filtered_rows_alone_is_caught(
 
     asked = session(SESSIONS["filtered keys"], composition)
     assert caught(asked, mock.patch.object(plan, "filters_of", but_keys))
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "neighbors", "cap"),
+    [
+        ("for_ends", "APPROX_BOUNDS(w)", Neighbors.REPLACE, 0),
+        ("for_ends", "APPROX_BOUNDS(w)", Neighbors.ADD_REMOVE, 2),
+        ("for_caps", "SUM(CASE WHEN x > 3 THEN x ELSE -5 END)", Neighbors.REPLACE, 2),
+    ],
+)
+def test_a_search_for_which_a_unit_is_one_row_that_comes_or_goes_is_caught(
+    found: str, asked: str, neighbors: Neighbors, cap: int, session: Sessions
+) -> None:
+    """Its Δ is 1, though a unit has two rows, or another takes its place."""
+    right = getattr(MechanismChoice, found)
+
+    def of_one_row(*given: Any, **more: Any) -> Any:
+        return replace(right(*given, **more), sensitivity=1)
+
+    statements = ["SET rows_per_unit = 'find'", f"SELECT {asked} FROM t"]
+    wrong = mock.patch.object(MechanismChoice, found, of_one_row)
+    assert caught(session(statements, neighbors=neighbors, cap=cap), wrong)
 
 
 @pytest.mark.parametrize("name", ["what follows", "levels", "filters"])

@@ -56,7 +56,7 @@ MOMENTS = ("AVG(x)", "AVG(k)", "AVG(m)", "VAR_POP(x)", "STDDEV(k)", "SUM(DISTINC
            "CORR(x, k)", "COVAR_POP(x, m)", "REGR_SLOPE(k, x)", "SKEWNESS(x)", "SUM(x * k)",
            "AVG(CASE WHEN {test} THEN x ELSE k END)", "SUM(x) / COUNT(*)")  # fmt: skip
 SELECTED = ("MEDIAN(x)", "MEDIAN(k)", "QUANTILE_CONT(x, 0.25)", "QUANTILE_CONT(x, 0.75)",
-            "QUANTILE_CONT(k, 0.9)", "MIN(x)", "MAX(x)", "MAX(k)", "MIN(m)", "MAX(w)", "MIN(w)", "MEDIAN(w)", "MODE(g)", "MODE(g, x)", "MODE(k)",
+            "QUANTILE_CONT(k, 0.9)", "MIN(x)", "MAX(x)", "MAX(k)", "MIN(m)", "MAX(w)", "MIN(w)", "MEDIAN(w)", "MODE(g)", "MODE(g, x)", "MODE(k)", "APPROX_BOUNDS(w)",
             "QUANTILE_CONT(x, [0.25, 0.5, 0.75])", "HISTOGRAM(x, [0, 2])")  # fmt: skip
 KEYS = ("g", "k", "b", "s", "s, g", "k % 2", "UPPER(s)", "x", "u", "x > 0", "g, b",
         "ROLLUP(g)", "CUBE(g, b)", "GROUPING SETS ((g), (s), ())", "ROLLUP(s)")  # fmt: skip

@@ -131,20 +131,20 @@ def check_spent(lost: Lost, balance: Balance, script: object) -> None:
 def check_share(told: Told, before: Balance, script: object) -> None:
     """No statement is charged for more than it asked for, or one of so many queries has.
 
-    That is in the sum of ε or, where the theorem is another, in that of ρ, which ε²/2 stands for.
+    By the theorem that pays it costs no more than an ε of its own. Its even part is one of the sum
+    of ε or, where that theorem is another, of ρ.
     """
     budget, charged = before.budget, told.balance.sums - before.sums
     epsilon, delta = told.asked
     complaint = f"{charged}\n{told.text}\n{script}"
+    if epsilon:  # the cost is rounded up
+        assert told.cost.epsilon <= epsilon * (1 + Fraction(1, 2**20)), complaint
     if charged.epsilon <= _up(epsilon or budget.epsilon / budget.queries):
         by_sum = charged.delta <= (delta or budget.delta / budget.queries)
         assert by_sum or budget.composition is not Composition.PURE, complaint
         return
     assert budget.composition is not Composition.PURE, complaint
-    if epsilon:
-        spent = epsilon_by_rho(charged.rho, budget.delta * 9 / 10)
-        assert spent <= _up(epsilon), complaint
-    else:
+    if not epsilon:
         even = epsilon_by_rho(charged.rho * budget.queries, budget.delta * 9 / 10)
         assert even <= budget.epsilon, complaint
     assert charged.rho_delta <= (delta or budget.delta / 10 / budget.queries), complaint
