@@ -17,7 +17,7 @@ from typing import Any
 from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
-from dpdb.plan.logical.query import FoundKeys, Query
+from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.bounds import (
     Bounds,
     clamp,
@@ -32,17 +32,25 @@ from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import DrawnCube, Plan, Sought
 from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup
-from dpdb.plan.ranges.group_keys import key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.plan.releases import cube_plans, quantiles
 from dpdb.plan.releases.allocation import allocate, competing_rows
-from dpdb.plan.releases.key_selection import number_of_selections, selects_keys, with_top_groups
-from dpdb.plan.releases.query_releases import MAX_GROUPS, QueryReleases
+from dpdb.plan.releases.key_selection import number_of_selections, with_top_groups
+from dpdb.plan.releases.query_releases import (
+    MAX_GROUPS,
+    KeyValues,
+    QueryReleases,
+    declared_groups,
+    found_keys,
+    most_groups,
+    values_of_keys,
+    values_with_null,
+)
 from dpdb.plan.releases.sharing import Sharing, sharing
 from dpdb.plan.unit_work import work_of
-from dpdb.policy.catalog import Policy, Value
+from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.mechanism import BoundsSelection
 
@@ -80,8 +88,8 @@ def plan(
     )
     query = with_top_groups(query, context)
     # Subqueries are planned first, but their answers do not change the number of groups.
-    values = _key_values(query, {}) if query.options.has_accuracy_goal else ()
-    group_count = _most_groups(query, values)
+    values = values_of_keys(query, {}) if query.options.has_accuracy_goal else ()
+    group_count = most_groups(query, values)
     shared = sharing(query, context)
     shares = allocate(query, shared.all_shares, group_count, share, context)
     confidence = CONFIDENCE if options.interval == "on" else None
@@ -153,11 +161,11 @@ def outline(query: Query, policy: Policy) -> Plan:
     subplans = tuple(outline(subquery, policy) for subquery in query.subqueries)
     if isinstance(query, DerivedQuery) and query.derived is not None:
         cells = {
-            each: math.prod(len(_with_null(each, key, {})) for key in each.keys)
+            each: math.prod(len(values_with_null(each, key, {})) for key in each.keys)
             for each in query.subqueries
         }
         most_rows(query.derived, cells)
-    values = tuple(_with_null(query, key, {}) for key in query.keys)
+    values = tuple(values_with_null(query, key, {}) for key in query.keys)
     estimates = tuple(Estimate(aggregate, (), Interval()) for aggregate in query.aggregates)
     return _plan_of(query, values, estimates, subplans, policy)
 
@@ -187,11 +195,11 @@ def _plan_within(
     }
     if isinstance(query, DerivedQuery) and query.derived is not None:
         most_rows(query.derived, {each: _most_rows_of(each) for each in query.subqueries})
-    values = _key_values(query, known)
-    group_count = _most_groups(query, values)
+    values = values_of_keys(query, known)
+    group_count = most_groups(query, values)
     competing = max(candidates, competing_rows(query, group_count, context))
     shown = partial(quantiles.shown_confidences, query, "aggregate", confidence, competing)
-    own = QueryReleases(query, context, known, group_count, _number(values), shown)
+    own = QueryReleases(query, context, known, group_count, declared_groups(values), shown)
     own.recall()
     own.draw_all(shared, shares)
     return _plan_of(
@@ -271,55 +279,7 @@ def _candidates(query: Query) -> int:
 
 def _most_rows_of(query: Query) -> int:
     """The most rows that the answer to a query can have, but for HAVING and LIMIT."""
-    return _most_groups(query, _key_values(query, {}))
-
-
-KeyValues = tuple[tuple[Value | None, ...], ...]
-"""The possible values of each key; an empty tuple for a key found in the data."""
-
-
-def _key_values(query: Query, known: Environment) -> KeyValues:
-    """The values that the keys can have; each combination of them is a group."""
-    found = query.found_places
-    values = tuple(
-        () if place in found else _with_null(query, key, known)
-        for place, key in enumerate(query.keys)
-    )
-    if _number(values) > MAX_GROUPS:
-        raise TooLarge(f"GROUP BY makes {_number(values)} groups, {MAX_GROUPS} are allowed")
-    return values
-
-
-def _with_null(query: Query, key: Expr, known: Environment) -> tuple[Value | None, ...]:
-    """The values that a key can have, with NULL last in a level of a cube that has such rows."""
-    null = query.cube and not leaves_no_null(key, query.where)
-    return (*key_values(key, query.where, known), *([None] if null else []))
-
-
-def _number(values: KeyValues) -> int:
-    """The number of groups that declared keys make."""
-    return math.prod(len(each) for each in values if each)
-
-
-def _most_groups(query: Query, values: KeyValues) -> int:
-    """The most groups there can be.
-
-    How many keys are found depends on the rows; a number as large as this stands for it, which is
-    more than two units can have.
-    """
-    if query.top or not query.found_places:
-        return query.top or _number(values)
-    return max(MAX_GROUPS, 2 * query.table.rows_per_unit)
-
-
-def _found(query: Query) -> FoundKeys | None:
-    """The keys that are found in the data, none of them shown if no row can pass WHERE."""
-    places = query.found_places
-    if not places:
-        return None
-    most = _most_groups(query, ())
-    among = tuple(key_values(key, query.where, {}) for key in query.keys if query.top)
-    return FoundKeys(places, most, among, None if selects_keys(query) else ())
+    return most_groups(query, values_of_keys(query, {}))
 
 
 def _plan_of(
@@ -348,7 +308,7 @@ def _plan_of(
         offset=query.offset,
         sample_key=policy.sample_key,
         derived=query.derived if isinstance(query, DerivedQuery) else None,
-        found=_found(query),
+        found=found_keys(query),
         work=work_of(query),
         **drawn,
     )

@@ -1,14 +1,16 @@
-"""The releases of a query's own aggregates, and how the aggregates are computed from them."""
+"""The groups and releases of a query, and how its aggregates are computed from the releases."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from itertools import islice
 
 from dpdb.errors import TooLarge
-from dpdb.plan.logical.query import Query
+from dpdb.plan.expressions.expressions import Expr
+from dpdb.plan.logical.query import FoundKeys, Query
 from dpdb.plan.physical.box_lowering import lower_together
 from dpdb.plan.physical.lowering import (
     NO_SHARE,
@@ -17,14 +19,16 @@ from dpdb.plan.physical.lowering import (
 )
 from dpdb.plan.physical.moments import Combination, Estimate, GroupMoments, Moments, value
 from dpdb.plan.physical.release import Release, ReleasedGroup, ReleaseFamily
+from dpdb.plan.ranges.group_keys import key_values, leaves_no_null
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
 from dpdb.plan.releases import quantiles
 from dpdb.plan.releases.count_groups import CountGroup
-from dpdb.plan.releases.key_selection import key_release, key_share, told_by_keys
+from dpdb.plan.releases.key_selection import key_release, key_share, selects_keys, told_by_keys
 from dpdb.plan.releases.release_groups import ReleaseGroup
 from dpdb.plan.releases.shared_moments import combined, has_noise_of, moments_for
 from dpdb.plan.releases.sharing import Sharing, beside, recalled
+from dpdb.policy.catalog import Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.records import dataclass
 
@@ -240,3 +244,51 @@ def _of_counts(group: CountGroup, lowering: AggregateLowering) -> Release:
         return lowering.lower().releases[0]
     noise = lowering.divided(group.size).choice.for_total(1, 1, lowering.share)
     return Release("count", group.histogram, noise)
+
+
+KeyValues = tuple[tuple[Value | None, ...], ...]
+"""The possible values of each key; an empty tuple for a key found in the data."""
+
+
+def values_of_keys(query: Query, known: Environment) -> KeyValues:
+    """The values that the keys can have; each combination of them is a group."""
+    found = query.found_places
+    values = tuple(
+        () if place in found else values_with_null(query, key, known)
+        for place, key in enumerate(query.keys)
+    )
+    if declared_groups(values) > MAX_GROUPS:
+        raise TooLarge(f"GROUP BY makes {declared_groups(values)} groups, {MAX_GROUPS} are allowed")
+    return values
+
+
+def values_with_null(query: Query, key: Expr, known: Environment) -> tuple[Value | None, ...]:
+    """The values that a key can have, with NULL last in a level of a cube that has such rows."""
+    null = query.cube and not leaves_no_null(key, query.where)
+    return (*key_values(key, query.where, known), *([None] if null else []))
+
+
+def declared_groups(values: KeyValues) -> int:
+    """The number of groups that declared keys make."""
+    return math.prod(len(each) for each in values if each)
+
+
+def most_groups(query: Query, values: KeyValues) -> int:
+    """The most groups there can be.
+
+    How many keys are found depends on the rows; a number as large as this stands for it, which is
+    more than two units can have.
+    """
+    if query.top or not query.found_places:
+        return query.top or declared_groups(values)
+    return max(MAX_GROUPS, 2 * query.table.rows_per_unit)
+
+
+def found_keys(query: Query) -> FoundKeys | None:
+    """The keys that are found in the data, none of them shown if no row can pass WHERE."""
+    places = query.found_places
+    if not places:
+        return None
+    most = most_groups(query, ())
+    among = tuple(key_values(key, query.where, {}) for key in query.keys if query.top)
+    return FoundKeys(places, most, among, None if selects_keys(query) else ())
