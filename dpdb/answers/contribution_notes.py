@@ -7,20 +7,25 @@ found keys are shown. The number of such rows and values is private, and not sai
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpdb.answers.release_reports import aggregate_label
 from dpdb.answers.suggested_bounds import plain_value
-from dpdb.plan.expressions.expressions import ColumnRef, Expr, children
+from dpdb.plan.expressions.expressions import Call, ColumnRef, Expr, Literal, children
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Distinct, KeyUnits, Ranks, Tally, Total
 from dpdb.plan.relations.relations import Source
 from dpdb.plan.unit_work import FEW_ROWS, LITTLE_TIME, milliseconds
 from dpdb.policy.catalog import Column, Table
-from dpdb.privacy.mechanisms.mechanism import KeySelection, LimitSelection, TopSelection
+from dpdb.privacy.mechanisms.mechanism import (
+    BoundsSelection,
+    KeySelection,
+    LimitSelection,
+    TopSelection,
+)
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
@@ -34,9 +39,10 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
 
     Aggregates per unit, which are clamped too, have a note each.
     """
-    plans = [each for each in planned.every_plan if not _seeks_cap(each)]
+    plans = [each for each in planned.every_plan if not _finds_bounds(each)]
     known = [each for each in plans if each.sought is None or each.sought.widest]
-    totals = [note for each in known for note in _of_units(each)]
+    told = [each for each in known if not any(map(_finds_bounds, each.subplans))]
+    totals = [note for each in told for note in _of_units(each)]
     caps = [_cap(each.table) for each in known if _is_capped(each.table)]
     clamps = [
         f"{column.called}: values are clamped to {_ends(column)}"
@@ -58,10 +64,9 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
     return (*notes, NOISE_ALONE) if notes and shown else tuple(notes)
 
 
-def _seeks_cap(planned: Plan) -> bool:
-    """Whether a plan finds a cap for another one."""
-    ranked = (each.statistic for each in planned.releases if isinstance(each.statistic, Ranks))
-    return any(capped_value(each.argument) is not None for each in ranked)
+def _finds_bounds(planned: Plan) -> bool:
+    """Whether a plan finds bounds or a cap for another one, and a note says which."""
+    return any(isinstance(each.mechanism, BoundsSelection) for each in planned.releases)
 
 
 def limit_notes(planned: Plan, draws: Draws) -> Iterator[str]:
@@ -107,8 +112,15 @@ def _of_units(planned: Plan) -> Iterator[str]:
 
 
 def _bounded(expression: Expr) -> Iterator[Column]:
-    """The columns that an expression reads and that have bounds."""
+    """The columns with bounds that an expression reads, but those that it clamps more tightly."""
     match expression:
+        case Call("clamp", (ColumnRef(column=Column(bounds=(low, high))), *ends)) if all(
+            isinstance(end, Literal)
+            and isinstance(end.value, int | Fraction)
+            and low <= end.value <= high
+            for end in ends
+        ):
+            return
         case ColumnRef(column=SingleValue(argument=argument)):
             if argument is not None:
                 yield from _bounded(argument)

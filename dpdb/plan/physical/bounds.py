@@ -52,9 +52,9 @@ def sought(query: Query) -> tuple[Expr, ...]:
     summed = dict.fromkeys(
         each.argument
         for each, contradiction in zip(query.aggregates, query.contradictions, strict=True)
-        if each.function in (Function.SUM, Function.AVG) and contradiction is None
+        if _is_sought(each) and contradiction is None
     )
-    found = tuple(each for each in summed if each is not None and _can_be_found(each))
+    found = tuple(each for each in summed if each is not None)
     if len(found) > MOST_SOUGHT:
         raise TooLarge(
             f"bounds of {len(found)} arguments are to be found, {MOST_SOUGHT} are allowed at once",
@@ -67,7 +67,11 @@ def sought(query: Query) -> tuple[Expr, ...]:
     return found
 
 
-def _can_be_found(argument: Expr) -> bool:
+def _is_sought(aggregate: Aggregate) -> bool:
+    """Whether bounds of an aggregate can be found: of a SUM or AVG, but not of one value a unit."""
+    argument = aggregate.argument
+    if argument is None or aggregate.function not in (Function.SUM, Function.AVG):
+        return False
     if argument.kind not in (Kind.INTEGER, Kind.NUMBER) or single_value(argument) is not None:
         return False
     column = argument.operand if isinstance(argument, Cast) else argument
@@ -168,9 +172,11 @@ def missing_bounds(aggregate: Aggregate, known: Environment, options: Options) -
         suggestion, found = f"; for some epsilon APPROX_BOUNDS({name}) suggests some", ""
         if dated:
             suggestion = ""
-        elif options.bounds == "find" and aggregate.function in (Function.SUM, Function.AVG):
+        elif not _is_sought(aggregate) or options.has_accuracy_goal or options.kind.is_euclidean:
+            pass
+        elif options.bounds == "find":
             found = "ask in a SELECT over tables alone, for which bounds are found; or "
-        elif aggregate.function in (Function.SUM, Function.AVG):
+        else:
             suggestion, found = "", "SET bounds = 'find' spends a quarter of epsilon on some; or "
         low, high = ("'2000-01-01'", "'2029-12-31'") if dated else ("low", "high")
         hint = (

@@ -26,6 +26,7 @@ from dpdb.plan.planner import with_found_bounds
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
+from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.mechanism import BoundsSelection
 from dpdb.session.purchases.kept_answers import Chosen, KeptAnswer
 from dpdb.session.purchases.shared_levels import Shared
@@ -102,8 +103,8 @@ def purchase(
         executor, (search,) = open_executor(), plan.subplans
         first = executor.execute(search, receipt)
         answer = with_found_bounds(plan, _found(plan, first.noisy), policy, rows)
-        if answer.loss + search.loss != plan.loss:
-            raise InternalError("found bounds would change the loss that was charged for")
+        if not ComposedLoss.of(answer.loss + search.loss).is_at_most(plan.composed_loss):
+            raise InternalError("found bounds would cost more than was charged for")
         second = executor.execute(answer, receipt)
         noisy = Noisy(second.noisy.draws, {}, (first.noisy,), second.noisy.keys)
         revealed = (*first.revealed, *second.revealed)
