@@ -31,13 +31,13 @@ who = {{ type = "integer" }}
 word = {{ type = "integer" }}
 g = {{ type = "text", values = ["a", "b"] }}
 """
-UNITS, WORDS = 400, 400
+UNITS, WORDS = 200, 200
 DISTINCT = "SELECT COUNT(DISTINCT word) FROM t"
-RUNS = 400
+RUNS = 200
 
 
 def opened(folder: Path, composition: Composition = Composition.PURE, queries: int = 1) -> Policy:
-    """400 people with 50 rows each, of words that many of them have."""
+    """200 people with 50 rows each, of words that many of them have."""
     chance = random.Random(4)
     rows = [f"{who},{word},{'ab'[word % 2]}"
             for who in range(UNITS) for word in chance.choices(range(WORDS), k=50)]  # fmt: skip
