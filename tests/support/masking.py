@@ -35,6 +35,7 @@ def masked(text: str) -> str:
     text = re.sub(over, "RELATIVE", text)
     text = re.sub(r"\[-?[\d.]+, -?[\d.]+\]|(?<=[a-z]=)-?[\d.]+:-?[\d.]+", "BOUNDS", text)
     text = re.sub(r"clamped to -?[\d.]+ … [\d.]+, found", "clamped to BOUNDS, found", text)
+    text = re.sub(r"often 0 to [\d.]+ in all", "often 0 to NOISY in all", text)
     text = re.sub(r"(?m)^(\w+)(?:,-?[\d.]+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
     text = re.sub(r"-{2,}", "--", text)
