@@ -38,7 +38,6 @@ STATEMENTS = {
     "SELECT VAR_POP(x), COUNT(*), SUM(x) FROM t": "variance",
     "SELECT STDDEV(k) FROM t": "variance",
     "SELECT COUNT(*) FILTER (WHERE k > 3), AVG(k) FILTER (WHERE k > 3) FROM t": "avg",
-    "SELECT AVG(x), AVG(k) FROM t": "avg",
     "SELECT g, AVG(x), COUNT(*) FROM t GROUP BY g": "avg",
     "SELECT g, VARIANCE(x) FROM t GROUP BY g": "variance",
 }

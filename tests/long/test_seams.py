@@ -45,7 +45,7 @@ FAULTS = (
     fault(ORACLES[1], "made tables are the same", "plan.identity:_told",
           '"{identity(thing)}"', '""'),
     fault(ORACLES[1], "whole numbers are the same", "plan.identity:_told",
-          "return json.dumps(thing)", "return json.dumps(None if type(thing) is int else thing)"),
+          "return int.__repr__(thing)", 'return "null"'),
     fault(ORACLES[1], "columns are the same", "plan.identity:_record",
           "value = getattr(thing, name)", 'value = getattr(thing, name) if name != "name" else ""'),
     fault(ORACLES[2], "a value counts as the least that is declared", "privacy.sensitivity:total",

@@ -19,8 +19,8 @@ never shown, as X <= k: it needs no draw, and nobody has to know which keys ther
 Where a policy or a query says that no key of fewer than m units is shown, n stands for
 max(units - (m - 1), 0), which one unit changes by one at most, and the number shown is larger by
 m - 1. So a key of m - 1 units is as hidden as one that nobody has, whatever the noise, and one is
-shown from k + m units on: δ pays for the cut as before ([DVGM22] section 5; offices of statistics
-ask for both rules, [MTTH26]).
+shown from k + m units on: δ pays for the cut as before ([DVGM22]; offices of statistics ask for
+both rules, [MTTH26]).
 
 A unit has at most `groups` keys, and so moves so many of these numbers by one each. What all of
 them lose adds up.
