@@ -53,6 +53,10 @@ COUNTED = 30
 """A row that counts, for each aggregate and each key; 16."""
 AGGREGATE = 100
 """A row of a unit's groups, for each aggregate and each key; 16."""
+TAKEN = 2_000
+"""A value of a unit, if COUNT(DISTINCT) finds a limit; 400 to 1,000."""
+TAKEN_BYTES = 128
+"""The most memory of such a value; 50 to 90."""
 CAP = 300_000
 """The first unit over a cap, which starts the hashing; 150,000 to 290,000."""
 BLOCK = 110_000

@@ -36,11 +36,13 @@ from dpdb.plan import cost_table
 from dpdb.plan.cost_table import Costs
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import PerUnit
-from dpdb.plan.logical.query import WORK, Query
+from dpdb.plan.logical.query import WORK, Function, Query
 from dpdb.plan.logical.row_tables import MadeTable, RowUnion, WindowedRows, made_of, stored_tables
+from dpdb.plan.relations.privacy_ids import names_unit
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.policy.catalog import USUAL_ROWS_HELD, Table
 from dpdb.policy.names import written
+from dpdb.privacy.mechanisms.found_limit import ROWS as FOUND_LIMIT_ROWS
 from dpdb.records import dataclass
 
 MAX_UNIT_ROWS = 100_000
@@ -227,8 +229,20 @@ class _Nodes:
         taken += caps * (self.costs.hashes(rows) + cost_table.CAP) + self.costs.keys(
             query.keys, rows
         )
-        held = self.costs.bytes(rows, parts)
+        values = self._values_taken(query)
+        taken += values * cost_table.TAKEN
+        held = self.costs.bytes(rows, parts) + values * cost_table.TAKEN_BYTES
         return [*self.of_source(), NodeWork("the SELECT that is answered", rows, held, taken)]
+
+    def _values_taken(self, query: Query) -> int:
+        """The most values of a unit in all numbers of different values that may find a limit."""
+        rows = self.source.rows_per_unit
+        if rows not in FOUND_LIMIT_ROWS:
+            return 0
+        distinct = (
+            each.argument for each in query.aggregates if each.function is Function.COUNT_DISTINCT
+        )
+        return rows * sum(not names_unit(each, self.source) for each in distinct)
 
     def of_source(self, *, deep: bool = True) -> list[NodeWork]:
         """The nodes of the source; with `deep` those of all tables that are made for it, too."""

@@ -121,3 +121,27 @@ def test_what_is_said_follows_from_the_policy(tmp_path: Path) -> None:
         explained, answer = session.execute(f"EXPLAIN {DISTINCT}"), session.execute(DISTINCT)
         told.append((explained.releases, explained.notes, answer.cost, answer.columns))
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(("rows", "found"), [(15, False), (16, True), (1024, True), (1025, False)])
+def test_no_limit_is_found_where_the_values_of_one_person_could_take_long(
+    tmp_path: Path, rows: int, found: bool
+) -> None:
+    text = POLICY.format(epsilon=1, queries=1, composition="pure")
+    text = text.replace("rows_per_unit = 50", f"rows_per_unit = {rows}")
+    session = Session(write(tmp_path, "t", "who,word,g\n1,1,a\n", text), noise=noise(3))
+    explained = session.execute(f"EXPLAIN {DISTINCT}")
+    assert ("limit  so many different values" in explain_screen(explained)) is found
+
+
+def test_the_work_of_finding_a_limit_is_priced(tmp_path: Path) -> None:
+    """1,024 values of a person take longer than 1,025, for which none is found."""
+    seconds = []
+    for rows in (1024, 1025):
+        text = POLICY.format(epsilon=1, queries=1, composition="pure")
+        text = text.replace("rows_per_unit = 50", f"rows_per_unit = {rows}")
+        session = Session(write(tmp_path, "t", "who,word,g\n1,1,a\n", text))
+        plan = session.execute(f"EXPLAIN {DISTINCT}").plan
+        assert plan is not None
+        seconds.append(plan.work.seconds)
+    assert seconds[0] > seconds[1] + 1e-6 * 1024

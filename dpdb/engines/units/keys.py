@@ -204,7 +204,7 @@ class TableOwners:
     """The owners of the rows of each table, worked out when they are first asked for."""
 
     tables: tuple[Table, ...]
-    """All tables of the policy: a chain leads through them."""
+    """The tables of the policy, through which a chain of keys leads."""
     _numbers: UnitNumbers = field(default_factory=UnitNumbers, repr=False)
     _known: dict[str, Owners] = field(default_factory=dict, repr=False)
 

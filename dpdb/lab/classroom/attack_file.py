@@ -49,7 +49,7 @@ LONGEST_MESSAGE = 16 << 20
 TIME_LIMIT = 60
 """Seconds that a student's file has for all that it does, unless others are given."""
 NOWHERE, TO_ERRORS = subprocess.DEVNULL, 2
-"""Where what a student's code prints goes to: nowhere, or to the error stream."""
+"""The target of a student's prints: nothing, or the error stream."""
 KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")
 """Variables of the environment that the process gets."""
 

@@ -257,7 +257,7 @@ def _smaller(chart: Chart, *, titled: bool) -> ElementTree.Element:
 
 
 def _descendants(parent: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """All elements below, after matplotlib's own style sheet is taken away.
+    """The elements of the chart, without matplotlib's own style sheet.
 
     Its style sheet would apply to the whole page that a chart stands in.
     """

@@ -45,7 +45,7 @@ class Values:
 
 
 ONE_ROW = Values((("row", Kind.INTEGER),), ((1,),))
-"""What a SELECT without FROM and without subqueries reads."""
+"""The source of a SELECT without FROM and without subqueries."""
 _NO_TABLE = Table("constants", Path(), (), public=True)
 """The table of a query that reads none."""
 

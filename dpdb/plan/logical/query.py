@@ -154,7 +154,7 @@ class Options:
     sensitivity: str | None = None
     interval: str | None = None
     goal: str | None = None
-    """Which errors are made small of levels that are drawn together."""
+    """The errors that are made small where levels of a CUBE are drawn together: a `Goal`."""
     nonnegative: str | None = None
     bounds: str | None = None
     """'find' if bounds are to be found, 'alone' in the query that finds them, then 'found'."""
@@ -208,7 +208,7 @@ class Query:
     are found in the data, so that no group of fewer units is ever shown.
     """
     top: int = 0
-    """How many of the declared groups are chosen by their number of units; 0 if all are shown."""
+    """The number of declared groups that are chosen by their units; 0 if all are shown."""
     cube: tuple[Expr, ...] = ()
     """The keys of all levels of a CUBE that add up, of which the query is one.
 

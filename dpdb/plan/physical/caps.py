@@ -32,7 +32,7 @@ class CappedValue(UnitValue):
     """The one number of a unit of which a cap is found."""
 
     caps: str = "total"
-    """What the cap is on: the `total`, or the number of `rows`, which can be of `averages` alone.
+    """The cap is on a unit's `total` or on its number of `rows`; `averages` are rows of AVG alone.
 
     An average of fewer rows is not smaller for what is left out of it, so that its cap is low.
     """
@@ -112,7 +112,7 @@ def with_declared_total(query: Query) -> Query | None:
 
 
 def _value(query: Query, of: Aggregate, caps: str) -> ColumnRef:
-    """What an aggregate comes to in a unit's rows, with the widest caps that can be found."""
+    """The value of an aggregate over a unit's rows, with the widest caps that can be found."""
     table, argument = query.table, of.argument
     fine = argument is not None and argument.kind is Kind.NUMBER
     widest = _WIDEST * (_FINE if fine else Fraction(1))

@@ -42,7 +42,10 @@ LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 DENOMINATOR = 384
 """A multiple of every limit but the last, so that scores are whole numbers of its parts."""
 LEAST_ROWS = 16
-"""For units of fewer rows noise for all of them is about as good."""
+ROWS = range(LEAST_ROWS, 1_025)
+"""The rows of a unit for which a limit is found: for fewer, noise for all is about as good, and
+more could take long.
+"""
 LEAST_EPSILON = Fraction(1, 10)
 """With less ε a limit is found too badly, unless there are very many units."""
 _BASE = 2**40
@@ -136,4 +139,4 @@ def parts(epsilon: Fraction) -> tuple[Fraction, int]:
 
 def is_of_use(rows: int, epsilon: Fraction) -> bool:
     """Whether a limit is worth its ε: a public rule."""
-    return rows >= LEAST_ROWS and epsilon >= LEAST_EPSILON
+    return rows in ROWS and epsilon >= LEAST_EPSILON

@@ -119,7 +119,7 @@ class _Walk:
         return value, number
 
     def letters(self, number: int) -> _Ints:
-        """So many of the next letters, as small ones, in one number."""
+        """The next letters, `number` of them, as small ones in one whole number."""
         value = np.zeros(len(self.at), dtype=np.int64)
         for _ in range(number):
             found, there = self.next()
@@ -130,7 +130,7 @@ class _Walk:
         return value
 
     def ended(self) -> Bools:
-        """Which cells fit, up to their ends."""
+        """Mask of the cells that fit up to their ends."""
         return np.asarray(self.fits & (self.at == self.ends))
 
 
