@@ -1,0 +1,132 @@
+"""The messages between the front of a server and its workers: one line of JSON each.
+
+A reply has nothing but what a session has given: an answer, or an error with its place and hint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any, Protocol, Self
+
+from dpdb.records import dataclass
+
+
+class Action(StrEnum):
+    """The actions that a session is asked for."""
+
+    EXECUTE = "execute"
+    EXPLAIN = "explain"
+    QUOTE = "quote"
+    PLAN = "plan"
+    ANSWERS = "answers"
+    """The answers that were given before, each with its cost; the body is a list of them."""
+    BALANCE = "balance"
+    """The budget, as SHOW BUDGET answers."""
+    TABLES = "tables"
+    """Tables and columns as the policy declares them."""
+
+
+class Shape(StrEnum):
+    """The shape in which an answer is told."""
+
+    JSON = "json"
+    """The object of `--json`."""
+    RECORD = "record"
+    """All that an `Answer` holds, exact, but its plan (`dpdb.answers.wire`)."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A statement of an analyst, or another question about the session."""
+
+    analyst: str
+    action: Action
+    text: str = ""
+    parameters: Sequence[Any] | Mapping[str, Any] | None = None
+    epsilon: str | None = None
+    """Exact, as text: 0.1 is a tenth."""
+    delta: str | None = None
+    statements: Sequence[Any] = ()
+    """The statements of a plan, as `Session.plan` takes them."""
+    shape: Shape = Shape.JSON
+
+    @property
+    def line(self) -> bytes:
+        """The message on one line."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def read(cls, line: bytes) -> Self:
+        """The request of a line."""
+        fields = json.loads(line)
+        return cls(**fields | {"action": Action(fields["action"]), "shape": Shape(fields["shape"])})
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer or an error."""
+
+    body: str
+    """JSON on one line, in the shape that was asked for."""
+    error: str | None = None
+    """The error's kind (`DpdbError.kind`); None for an answer."""
+    paid: bool = False
+    """Whether a charge was made."""
+    epsilon: str = "0"
+    """The ε of the charge, for the log."""
+
+    @property
+    def line(self) -> bytes:
+        """The message on one line."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def read(cls, line: bytes) -> Self:
+        """The reply of a line."""
+        return cls(**json.loads(line))
+
+
+class Desk(Protocol):
+    """Takes requests to the workers: one of each analyst at a time, in fair turns."""
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply; a request that is cancelled before its charge is free.
+
+        Raises `Busy` where the analyst's queue is full, and LedgerError where no worker answers.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Take no more requests, and end the workers when those taken have left."""
+        ...
+
+
+class Busy(Exception):
+    """The analyst has too many statements in the queue."""
+
+
+class People(Protocol):
+    """Who may ask, by password or token; a function of the accounts beside the ledger."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all accounts, in order; empty where there are none."""
+        ...
+
+    def by_password(self, name: str, password: str) -> str | None:
+        """The analyst, or None; it takes as long for a name that does not exist.
+
+        It blocks for a quarter of a second: call it in a thread, two at a time.
+        """
+        ...
+
+    def by_token(self, token: str) -> str | None:
+        """The analyst whose token it is, or None."""
+        ...
+
+    def is_known(self, name: str) -> bool:
+        """Whether the account still exists: a removed one's sessions end."""
+        ...
