@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from dpdb.errors import reportable
+from dpdb.errors import folded, reportable
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.catalog import Kind
 from dpdb.privacy.accounting.composition import NO_LOSS, Theorem
@@ -159,6 +159,37 @@ class Disclosure:
     scale: float
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line to fold into what fits: the first begins with `lead`, the others with `hanging`."""
+
+    text: str
+    lead: str = ""
+    hanging: str = ""
+    folds: bool = True
+    """Whether the line may be broken at spaces."""
+
+    def folded(self, columns: int | None) -> list[str]:
+        """The line within so many columns."""
+        return folded(self.text, columns if self.folds else None, self.lead, self.hanging)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """All that formats tell of a plan, for an answer that came here without one."""
+
+    summary: tuple[tuple[str, str], ...]
+    """EXPLAIN's first lines: the name of a column, and its accuracy; then the cost."""
+    tree: tuple[Line, ...]
+    """EXPLAIN's tree."""
+    margins: tuple[tuple[str, str], ...]
+    """The columns whose ± is known beforehand, and each ± in a few words."""
+    work: tuple[tuple[str, int | float | str], ...]
+    """The work that one unit can add, by its names in JSON; empty where it is little."""
+    theorem: Theorem
+    """The theorem that pays for the answers so far and this one."""
+
+
 @dataclass(frozen=True, repr=False)
 class AnswerRecord:
     """A statement with its rows, their accuracy, its price and what is left of the budget.
@@ -199,6 +230,8 @@ class AnswerRecord:
     """The sentences on bounding that the session has told before: the footer leaves them out."""
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
+    outline: Outline | None = None
+    """In place of the plan, where an answer comes from a server."""
     summary: tuple[tuple[str, str], ...] = ()
     """Names and texts that say for people what the table says for programs."""
     trial: bool = False
@@ -214,6 +247,8 @@ class AnswerRecord:
     @property
     def theorem(self) -> Theorem:
         """The theorem that pays for the answers so far; after EXPLAIN, that for one more."""
+        if self.outline is not None:
+            return self.outline.theorem
         unpaid = None if self.cost == FREE else self.plan
         return self.balance.theorem(unpaid.composed_loss if unpaid else NO_LOSS)
 

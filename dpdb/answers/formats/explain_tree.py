@@ -18,11 +18,12 @@ from dpdb.answers.formats.explain_branches import (
     source_lines,
 )
 from dpdb.answers.formats.footer import footer
+from dpdb.answers.formats.json_lines import work_of
 from dpdb.answers.formats.sheet import figure
-from dpdb.answers.formats.summaries import summary
-from dpdb.answers.record import AnswerRecord, ReleaseReport
+from dpdb.answers.formats.summaries import margins, named_lines, summary
+from dpdb.answers.record import AnswerRecord, Line, Outline, ReleaseReport
 from dpdb.answers.release_reports import EXACT, LOCAL, segment_sums
-from dpdb.errors import folded, printable
+from dpdb.errors import printable
 from dpdb.plan.expressions.expressions import Call, Cast, ColumnRef, columns_of
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.physical.bounds import found_part
@@ -48,49 +49,62 @@ def explain_screen(
     """
     if any(report.mechanism in (EXACT, LOCAL) for report in answer.releases):
         return _unprotected_tree(answer, columns)
-    return "\n".join([*summary(answer, columns), "", *_tree(answer, given, columns)])
+    told = outline(answer, given)
+    tree = (part for line in told.tree for part in line.folded(columns))
+    return "\n".join([*named_lines(told.summary, columns), "", *tree])
 
 
-def _tree(answer: AnswerRecord, given: Collection[str], columns: int | None) -> list[str]:
-    """The tree of the releases, and the notes on them."""
+def outline(answer: AnswerRecord, given: Collection[str] = ()) -> Outline:
+    """All that formats tell of the plan; a price without reports of releases has no tree."""
+    if answer.outline is not None:
+        return answer.outline
     assert answer.plan is not None
+    drawn = any(plan.releases for plan in answer.plan.every_plan)
+    tree = _tree(answer, answer.plan, given) if answer.releases or not drawn else ()
+    return Outline(summary(answer), tuple(tree), margins(answer), work_of(answer), answer.theorem)
+
+
+def _tree(answer: AnswerRecord, whole: Plan, given: Collection[str]) -> Iterator[Line]:
+    """The tree of the releases, and the notes on them."""
     groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
-    total = answer.plan.loss.epsilon
-    lines = []
-    planned = zip(_releases(answer.plan), groups, strict=True)
+    total = whole.loss.epsilon
+    planned = zip(_releases(whole), groups, strict=True)
     for columns_for, drawn in groupby(planned, lambda pair: pair[0].columns):
-        lines.append(printable(", ".join(columns_for)))
+        yield _fixed(printable(", ".join(columns_for)))
         parts = list(drawn)
         for number, (each, reports) in enumerate(parts, 1):
             last = number == len(parts)
             lead, stem = ("└─ ", "   ") if last else ("├─ ", "│  ")
-            lines += folded(_title(each.release, reports), columns, lead, stem)
-            facts = list(_facts(each, reports, total, given))
-            lines += _branches(facts, stem, columns)
-    for plan in answer.plan.every_plan:
-        lines += source_lines(plan.table)
-    if not lines:
+            yield Line(_title(each.release, reports), lead, stem)
+            yield from _branches(list(_facts(each, reports, total, given)), stem)
+    sources = [line for plan in whole.every_plan for line in source_lines(plan.table)]
+    yield from map(_fixed, sources)
+    if not (groups or sources):
         known = "the number of rows is public here"
-        if answer.plan.settled:
-            known = "no row can match the filter" if answer.plan.estimates else "keys are public"
-        lines.append(f"nothing is drawn: {known}")
-    lines += accuracies(answer.plan)
-    below = [_share(answer, total), *map(printable, answer.notes)]
-    return [*lines, *(part for line in below for part in folded(line, columns))]
+        if whole.settled:
+            known = "no row can match the filter" if whole.estimates else "keys are public"
+        yield _fixed(f"nothing is drawn: {known}")
+    yield from map(_fixed, accuracies(whole))
+    yield from map(Line, (_share(answer, total), *map(printable, answer.notes)))
+
+
+def _fixed(text: str) -> Line:
+    return Line(text, folds=False)
 
 
 def _unprotected_tree(answer: AnswerRecord, columns: int | None) -> str:
     """The tree of teaching mode without privacy, whose aggregates have no releases."""
-    lines = []
+    lines: list[Line] = []
     for report in answer.releases:
         exact = report.mechanism == EXACT
         how = "exact" if exact else "Laplace noise of local sensitivity, as in the paper"
-        lines += [printable(report.column), f"└─ {report.aggregate.replace('_', ' ')}, {how}"]
+        titles = printable(report.column), f"└─ {report.aggregate.replace('_', ' ')}, {how}"
+        lines += map(_fixed, titles)
         if not exact:
             facts = [("Δ", "read off the rows"), ("ε", decimal(report.epsilon)), ("scale", "Δ/ε")]
-            lines += _branches(facts, "   ", columns)
-    below = footer(answer).split("\n")[1:]
-    return "\n".join([*lines, *(part for line in below for part in folded(line, columns))])
+            lines += _branches(facts, "   ")
+    lines += map(Line, footer(answer).split("\n")[1:])
+    return "\n".join(part for line in lines for part in line.folded(columns))
 
 
 @dataclass(frozen=True)
@@ -132,11 +146,11 @@ def _title(release: Release, reports: Sequence[ReleaseReport]) -> str:
     return f"{', '.join(names)}{together} by {release.mechanism.title}"
 
 
-def _branches(facts: list[tuple[str, str]], stem: str, columns: int | None) -> Iterator[str]:
+def _branches(facts: list[tuple[str, str]], stem: str) -> Iterator[Line]:
     for number, (name, fact) in enumerate(facts, 1):
         last = number == len(facts)
         lead, hanging = ("└─ ", "   ") if last else ("├─ ", "│  ")
-        yield from folded(fact, columns, f"{stem}{lead}{name:<7}", f"{stem}{hanging}{'':7}")
+        yield Line(fact, f"{stem}{lead}{name:<7}", f"{stem}{hanging}{'':7}")
 
 
 def _facts(

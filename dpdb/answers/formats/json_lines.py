@@ -9,7 +9,6 @@ from typing import Any
 from dpdb.answers.record import AnswerRecord, ReleaseReport
 from dpdb.errors import DpdbError, printable
 from dpdb.ledger.protocol import Price
-from dpdb.plan.unit_work import UnitWork
 from dpdb.policy.budget import Composition
 
 
@@ -33,8 +32,8 @@ def as_json(answer: AnswerRecord) -> str:
         fields |= {"private": answer.private, "repeat": answer.repeat}
     if answer.explain:
         fields["explain"] = True
-        if answer.plan is not None and answer.plan.work.is_large:
-            fields["work"] = _work(answer.plan.work)
+        if work := work_of(answer):
+            fields["work"] = dict(work)
     if answer.notes:
         fields["notes"] = answer.notes
     if answer.bounding:
@@ -52,17 +51,25 @@ def _price(price: Price) -> dict[str, Any]:
     return {"epsilon": epsilon, "delta": delta, "queries": price.queries}
 
 
-def _work(work: UnitWork) -> dict[str, Any]:
-    """The most rows and time that one unit can add, and the tables where most are added."""
+def work_of(answer: AnswerRecord) -> tuple[tuple[str, int | float | str], ...]:
+    """The most rows and time that one unit can add, and the tables where most are added.
+
+    Empty where both are little.
+    """
+    if answer.plan is None:
+        return () if answer.outline is None else answer.outline.work
+    work = answer.plan.work
+    if not work.is_large:
+        return ()
     largest, dearest = work.largest, work.dearest
     assert largest is not None
     assert dearest is not None
-    return {
-        "rows": largest.made,
-        "largest": largest.name,
-        "seconds": work.seconds,
-        "dearest": dearest.name,
-    }
+    return (
+        ("rows", largest.made),
+        ("largest", largest.name),
+        ("seconds", work.seconds),
+        ("dearest", dearest.name),
+    )
 
 
 def _budget(answer: AnswerRecord) -> dict[str, Any]:

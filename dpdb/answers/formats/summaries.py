@@ -53,8 +53,8 @@ _DEPENDS = f"{_UNKNOWN}; it is smaller if many are near the value"
 _VARIANCES = (Function.VAR_POP, Function.VAR_SAMP, Function.STDDEV_POP, Function.STDDEV_SAMP)
 
 
-def summary(answer: AnswerRecord, columns: int | None) -> list[str]:
-    """The lines, each folded into so many characters."""
+def summary(answer: AnswerRecord) -> tuple[tuple[str, str], ...]:
+    """The names, each with its sentence."""
     assert answer.plan is not None
     rows = [
         (printable(output.label), accuracy(answer.plan, output, origin))
@@ -64,7 +64,7 @@ def summary(answer: AnswerRecord, columns: int | None) -> list[str]:
     rows.append(("cost", _cost(answer)))
     if assumed := "; ".join(_assumed(answer)):
         rows.append(("assumes", assumed))
-    return named_lines(rows, columns)
+    return tuple(rows)
 
 
 def named_lines(rows: Sequence[tuple[str, str]], columns: int | None) -> list[str]:
@@ -114,6 +114,14 @@ def accuracy(plan: Plan, output: Output, origin: Origin) -> str:
     where = "are in a group" if plan.keys else "match"
     known = f" if {rows:,} rows {where}{evenly}; {fewer[0][1]} if {fewer[0][0]:,}" if fewer else ""
     return f"± {most} {many}{known}"
+
+
+def margins(answer: AnswerRecord) -> tuple[tuple[str, str], ...]:
+    """The columns whose ± is known beforehand, and each ± in a few words."""
+    if answer.plan is None:
+        return () if answer.outline is None else answer.outline.margins
+    told = [(output.label, brief_accuracy(answer.plan, output)) for output in answer.plan.outputs]
+    return tuple((label, error) for label, error in told if error is not None)
 
 
 def brief_accuracy(plan: Plan, output: Output) -> str | None:

@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.footer import TRIAL
-from dpdb.answers.formats.summaries import brief_accuracy
+from dpdb.answers.formats.summaries import margins
 from dpdb.answers.release_reports import EXACT
 from dpdb.errors import DpdbError, InvalidOption, MissingBounds, TooLarge, display_width, printable
 from dpdb.interfaces.console.terminal import cut
@@ -137,11 +137,8 @@ def price_text(quote: Answer) -> str:
 
 
 def _errors(quote: Answer) -> str:
-    """The ± of the first columns, each once; without a plan or releases nothing is known."""
-    if quote.plan is None or not quote.releases:
-        return ""
-    told = [(output.label, brief_accuracy(quote.plan, output)) for output in quote.plan.outputs]
-    known = [(printable(label), error) for label, error in told if error is not None]
+    """The ± of the first columns, each once; without releases nothing is known."""
+    known = [(printable(label), error) for label, error in margins(quote)] if quote.releases else []
     if len(known) == 1:
         return f", {known[0][1]}"
     return "".join(f", {label} {error}" for label, error in known[:3])
