@@ -10,7 +10,7 @@ from dpdb.answers.formats.footer import TRIAL, cautions, footer
 from dpdb.answers.formats.frames import typed
 from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.formats.sheet import is_numeric, text_sheet
-from dpdb.answers.record import AnswerRecord, CellColumn, Origin
+from dpdb.answers.record import AnswerRecord, Origin
 from dpdb.errors import UsageError, printable
 from dpdb.policy.catalog import Kind
 
@@ -33,19 +33,13 @@ def plotted(answer: AnswerRecord, axes: Axes | None, kind: str | None) -> Axes:
     """
     if kind is not None and kind not in KINDS:
         raise UsageError(f"there is no plot {kind}", hint='kind="bar" or kind="line"')
-    origins, kinds = answer.origins, answer.kinds
-    shown = [
-        place
-        for place, (origin, each) in enumerate(zip(origins, kinds, strict=False))
-        if origin is not Origin.KEY and each in _NUMBERS
-    ]
-    if not shown or not answer.cells:
+    kinds, (keys, shown) = answer.kinds, over_keys(answer)
+    if not shown:
         raise UsageError(
             "there is no noisy number to plot",
             hint="SELECT zip, COUNT(*) FROM t GROUP BY zip has one for each zip",
         )
-    keys = [place for place in range(shown[0]) if origins[place] is Origin.KEY]
-    series = [_series(answer.columns[place], answer.cells[place]) for place in shown]
+    series = [series_of(answer, place) for place in shown]
     places = _on_a_scale(answer, keys)
     continuous = places is not None and kinds[keys[0]] is not Kind.INTEGER
     kind = kind or ("line" if continuous else "bar")
@@ -54,7 +48,7 @@ def plotted(answer: AnswerRecord, axes: Axes | None, kind: str | None) -> Axes:
 
         _, axes = plt.subplots()
     if kind == "bar" or places is None:
-        labels = [_label(answer, keys, row) for row in range(len(answer.rows))]
+        labels = [label(answer, keys, row) for row in range(len(answer.rows))]
         if not keys and len(answer.rows) == 1:
             labels, series = [name for name, *_ in series], [_as_one(series)]
         places = list(range(len(labels)))
@@ -62,6 +56,20 @@ def plotted(answer: AnswerRecord, axes: Axes | None, kind: str | None) -> Axes:
     _draw(axes, places, series, kind)
     _caption(axes, answer, [answer.columns[place] for place in keys], [name for name, *_ in series])
     return axes
+
+
+def over_keys(answer: AnswerRecord) -> tuple[list[int], list[int]]:
+    """The places of the keys, and of the noisy numbers over them; none if nothing is drawn."""
+    origins = answer.origins
+    shown = [
+        place
+        for place, (origin, each) in enumerate(zip(origins, answer.kinds, strict=False))
+        if origin is not Origin.KEY and each in _NUMBERS
+    ]
+    if not shown or not answer.cells:
+        return [], []
+    keys = [place for place in range(shown[0]) if origins[place] is Origin.KEY]
+    return keys, shown
 
 
 def _on_a_scale(answer: AnswerRecord, keys: list[int]) -> list[Any] | None:
@@ -72,12 +80,13 @@ def _on_a_scale(answer: AnswerRecord, keys: list[int]) -> list[Any] | None:
     return None if None in cells else cells
 
 
-_Series = tuple[str, list[float], list[float], list[float]]
+Series = tuple[str, list[float], list[float], list[float]]
 """A name, numbers, and the lengths of the error bars below and above them."""
 
 
-def _series(name: str, column: CellColumn) -> _Series:
+def series_of(answer: AnswerRecord, place: int) -> Series:
     """The numbers of a column; a NULL is left out, and so is an end that only a bound limits."""
+    column = answer.cells[place]
     values = [math.nan if cell is None else float(cell) for cell in column.cells]
     ends = [interval or (None, None) for interval in column.intervals]
     below, above = (
@@ -87,21 +96,22 @@ def _series(name: str, column: CellColumn) -> _Series:
         ]
         for side, sign in ((0, -1), (1, 1))
     )
-    return printable(name), values, below, above
+    return printable(answer.columns[place]), values, below, above
 
 
-def _as_one(series: list[_Series]) -> _Series:
+def _as_one(series: list[Series]) -> Series:
     """The first numbers of several columns as one column."""
     _, values, below, above = ([each[place][0] for each in series] for place in range(4))
     return "", values, below, above  # type: ignore[return-value]
 
 
-def _label(answer: AnswerRecord, keys: list[int], row: int) -> str:
+def label(answer: AnswerRecord, keys: list[int], row: int) -> str:
+    """The keys of a row as one text."""
     cells = [answer.cells[place].cells[row] for place in keys]
     return printable(" · ".join("NULL" if cell is None else str(cell) for cell in cells))
 
 
-def _draw(axes: Axes, places: list[Any], series: list[_Series], kind: str) -> None:
+def _draw(axes: Axes, places: list[Any], series: list[Series], kind: str) -> None:
     if kind == "line":
         for name, values, *errors in series:
             axes.errorbar(places, values, errors, fmt="o-", capsize=_CAP, label=name)

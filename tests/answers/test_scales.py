@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpdb.lab.pages.characters import Axis, roomy, tight
+from dpdb.answers.formats.scales import Axis, roomy, tight
 
 VALUES = st.floats(-1e9, 1e9)
 
