@@ -127,6 +127,9 @@ class People(Protocol):
         """The analyst whose token it is, or None."""
         ...
 
-    def is_known(self, name: str) -> bool:
-        """Whether the account still exists: a removed one's sessions end."""
+    def mark(self, name: str) -> str | None:
+        """A text of the account, another once it is made anew; None where there is none.
+
+        A session ends when it changes.
+        """
         ...
