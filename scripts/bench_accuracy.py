@@ -23,7 +23,7 @@ from bench_tools import SAMPLE, met, session, show
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reading.reader import read_policy
-from dpdb.session import session as sessions
+from dpdb.session import backends
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
 
@@ -175,7 +175,7 @@ def _composed(number: int, most: float) -> list[tuple[str, ...]]:
     """A row for the counts of sessions of so many under zcdp, which read the file once."""
     budget = Budget(Fraction(1), Fraction(1, 10**6), number, Composition.ZCDP)
     policy, engine, found = replace(POLICY, budget=budget), open_engine(POLICY), list[Any]()
-    with mock.patch.object(sessions, "open_engine", return_value=engine):
+    with mock.patch.object(backends, "open_engine", return_value=engine):
         while len(found) < RUNS:
             private = Session(policy)
             private.execute("SET repeats = 'fresh'")
@@ -209,7 +209,7 @@ def _found(values: Floats, step: Fraction) -> Floats:
         np.savetxt(path, rows, ("%.3f", "%d"), ",", header="x,k", comments="")
         policy = Policy((Table("t", path, columns),), Budget(Fraction(2), Fraction(0), 2))
         engine, told = open_engine(policy), list[tuple[Any, ...]]()
-        with mock.patch.object(sessions, "open_engine", return_value=engine):
+        with mock.patch.object(backends, "open_engine", return_value=engine):
             for _ in range(FOUND_RUNS):
                 private = Session(policy)
                 private.execute("SET bounds = 'find'")
@@ -239,7 +239,7 @@ def _counted(numbers: Floats) -> float:
         table = Table("t", path, columns, unit="u", rows_held_per_unit=10_000)
         policy = Policy((table,), Budget(Fraction(1), Fraction(0), 1))
         engine, told = open_engine(policy), list[Any]()
-        with mock.patch.object(sessions, "open_engine", return_value=engine):
+        with mock.patch.object(backends, "open_engine", return_value=engine):
             for _ in range(CAP_RUNS):
                 private = Session(policy)
                 private.execute("SET rows_per_unit = 'find'")

@@ -18,7 +18,7 @@ from bench_tools import SAMPLE, met, show
 
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.session import session as sessions
+from dpdb.session import backends
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
 
@@ -136,7 +136,7 @@ def _of_dashboard(
         exact = {text: dict(_keyed(connection.execute(text).fetchall())) for text in counts}
     squares, engine = list[Any](), open_engine(policy)
     seconds, gains = list[float](), list[float]()
-    with mock.patch.object(sessions, "open_engine", return_value=engine):
+    with mock.patch.object(backends, "open_engine", return_value=engine):
         for _ in range(DASHBOARD_RUNS):
             private = Session(policy)
             start = perf_counter()

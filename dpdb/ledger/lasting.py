@@ -39,44 +39,67 @@ CLOCKS_DIFFER = 3600
 """By how many seconds a clock may be behind the last entry, as clocks are set right at times."""
 
 
+@dataclass(frozen=True, repr=False)
+class OpenBook:
+    """A book that is open, for the ledgers of all analysts of a process: it reads a charge once."""
+
+    policy: Policy
+    reader: StateReader
+    version: int
+    """The version of data and terms with which it was opened."""
+    pinned: PinnedData
+    lock: Lock = field(default_factory=Lock)
+    """Lets one thread at a time to the book and its reader; nobody reads rows with it."""
+
+    @classmethod
+    def of(cls, policy: Policy) -> OpenBook:
+        """The book that the policy names; raises LedgerError where it is not to be relied on."""
+        assert policy.lasting is not None
+        book = open_book(policy.lasting)
+        decision = decision_of(book, book.last().entry)
+        since = book.at(decision.version).entry.time
+        pinned = PinnedData(bytes.fromhex(decision.key), decision.digests, since)
+        return cls(policy, StateReader(book, policy.tables), decision.version, pinned)
+
+    def ledger(self, given: str | None = None) -> LastingLedger:
+        """The ledger of the user, or of the analyst that the ledger's owner gives.
+
+        Raises LedgerError where the book refuses the session.
+        """
+        with self.lock:
+            spender = Spender(self.policy, analyst(self.reader.book, given))
+            opened = LastingLedger(spender, _Session(self))
+            opened._read(self.reader.book.last())
+        return opened
+
+
 @dataclass
 class _Session:
     """The state that the statements of one session share."""
 
-    reader: StateReader
-    version: int
-    """The version of data and terms with which it began."""
-    pinned: PinnedData
+    opened: OpenBook
     allowed: Decision | None = None
     """The decision whose terms were last found to allow the session: they need no second look."""
     queries: int = 0
     """The number of queries of the session so far."""
-    lock: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True)
 class LastingLedger(Ledger, ReleaseStore):
     """The ledger of one analyst's session: `accounts` says what it may spend."""
 
-    book: Book
     _spender: Spender
     _session: _Session = field(repr=False)
 
     @classmethod
     def open(cls, policy: Policy, given: str | None = None) -> LastingLedger:
-        """For the user, or for the analyst that the ledger's owner gives.
+        """The ledger of a session that shares no book: `OpenBook.ledger` of one of its own."""
+        return OpenBook.of(policy).ledger(given)
 
-        Raises LedgerError where the ledger is not to be relied on, or refuses the session.
-        """
-        assert policy.lasting is not None
-        book = open_book(policy.lasting)
-        decision = decision_of(book, book.last().entry)
-        since = book.at(decision.version).entry.time
-        pinned = PinnedData(bytes.fromhex(decision.key), decision.digests, since)
-        session = _Session(StateReader(book, policy.tables), decision.version, pinned)
-        opened = cls(book, Spender(policy, analyst(book, given)), session)
-        opened._read(book.last())
-        return opened
+    @property
+    def book(self) -> Book:
+        """The open book."""
+        return self._session.opened.reader.book
 
     @property
     def policy(self) -> Policy:
@@ -85,7 +108,7 @@ class LastingLedger(Ledger, ReleaseStore):
 
     @property
     def pinned(self) -> PinnedData:
-        return self._session.pinned
+        return self._session.opened.pinned
 
     @property
     def store(self) -> ReleaseStore:
@@ -106,7 +129,7 @@ class LastingLedger(Ledger, ReleaseStore):
     @property
     def balance(self) -> Balance:
         """The balance of the analyst in this session, with no negative amounts left."""
-        with self._session.lock:
+        with self._session.opened.lock:
             return self._spender.balance(self._account(self._last()))
 
     @property
@@ -114,7 +137,7 @@ class LastingLedger(Ledger, ReleaseStore):
         """The session has one, and the budget where its terms say so."""
         assert self.policy.lasting is not None
         most = self.policy.lasting.queries_in_all
-        with self._session.lock:
+        with self._session.opened.lock:
             in_all = self._read(self._last()).spent.queries
             asked = self._session.queries
         own = QueryLimit("queries of this session", self.policy.budget.queries, asked)
@@ -123,7 +146,7 @@ class LastingLedger(Ledger, ReleaseStore):
     def history(self) -> tuple[Recorded, ...]:
         """The analyst's last charges, up to LONGEST_HISTORY."""
         records = list[Recorded]()
-        with self._session.lock:
+        with self._session.opened.lock:
             number = self.book.last().entry.latest.get(self.asker)
             while number is not None and len(records) < LONGEST_HISTORY:
                 entry, before = self.book.at(number).entry, self.book.at(number - 1).entry
@@ -135,41 +158,42 @@ class LastingLedger(Ledger, ReleaseStore):
 
     def _price_of(self, entry: Entry, charge: Charge, before: Entry) -> Price:
         """The price of a charge in the account that its analyst was shown."""
-        limits = decision_of(self.book, entry).limits
+        decision = decision_of(self.book, entry)
+        limits = decision.limits
         budget = self._spender.limited(limits)
         if limits is None:
             return price_between(
                 Balance.after(budget, before.totals.loss, before.totals.queries),
                 Balance.after(budget, entry.totals.loss, entry.totals.queries),
             )
-        spent = self._session.reader.own_loss(before, decision_of(self.book, entry), self.asker)
+        spent = self._session.opened.reader.own_loss(before, decision, self.asker)
         return price_between(
             Balance.after(budget, spent), Balance.after(budget, charge.own, charge.queries)
         )
 
     def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
         """As the protocol says; raises LedgerError where a value was changed."""
-        with self._session.lock:
+        with self._session.opened.lock:
             return self.book.kept(self._versioned(scope), after, self.pinned.key)
 
     def keep(self, scope: str, text: str, after: int | None = None) -> int | None:
         """As the protocol says; what is kept is on the disk when this returns."""
         release = Kept(self._versioned(scope), self.asker, text)
-        with self._session.lock:
+        with self._session.opened.lock:
             return self.book.keep(release, self.pinned.key, after)
 
     def _versioned(self, scope: str) -> str:
         """The scope within this version of data and terms, as other versions have their own."""
-        return f"{self._session.version} {scope}"
+        return f"{self._session.opened.version} {scope}"
 
     def rehearsal(self) -> Ledger:
         """As the protocol says; what others charge for meanwhile is not in it."""
-        with self._session.lock:
+        with self._session.opened.lock:
             return Rehearsal(self._spender, [self._account(self._last())])
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
         """As the protocol says."""
-        with self._session.lock:
+        with self._session.opened.lock:
             return self._spender.change(self._account(self._last()), loss, region, queries).price
 
     def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:
@@ -185,9 +209,9 @@ class LastingLedger(Ledger, ReleaseStore):
             self._session.queries += change.charge.queries
             return entry
 
-        with self._session.lock:
+        with self._session.opened.lock:
             self._last()
-            self._session.reader.follow(self.book.append(entry_after), made[0].after)
+            self._session.opened.reader.follow(self.book.append(entry_after), made[0].after)
         return Receipt(loss, region, made[0].price)
 
     def _last(self) -> Sealed:
@@ -199,12 +223,12 @@ class LastingLedger(Ledger, ReleaseStore):
 
     def _read(self, last: Sealed) -> State:
         """The state of the book; raises LedgerError where its terms refuse this session."""
-        state = self._session.reader.read(last)
+        state = self._session.opened.reader.read(last)
         decision, limits = state.decision, state.decision.limits
         if decision is self._session.allowed:
             return state
         check_session(decision.terms, self.policy)
-        if decision.version != self._session.version:
+        if decision.version != self._session.opened.version:
             raise LedgerError(
                 "the data owner has accepted other data or another policy since this session began",
                 hint="start a new session",
@@ -220,7 +244,7 @@ class LastingLedger(Ledger, ReleaseStore):
     def _account(self, last: Sealed) -> Account:
         """The account after the last entry."""
         state = self._read(last)
-        own = self._session.reader.own_loss(last.entry, state.decision, self.asker)
+        own = self._session.opened.reader.own_loss(last.entry, state.decision, self.asker)
         return Account(state, own, self._session.queries)
 
     def _entry(self, last: Entry, change: Change) -> Entry:

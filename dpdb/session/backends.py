@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from fractions import Fraction
+from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from dpdb.errors import Unsupported, UsageError
@@ -21,11 +24,22 @@ from dpdb.records import dataclass
 if TYPE_CHECKING:
     from dpdb.answers.answer import Answer
     from dpdb.answers.record import Cell
-    from dpdb.engines.protocol import OpenEngine, Progress, Witness
-    from dpdb.ledger.protocol import Ledger
+    from dpdb.engines.protocol import (
+        CountedValues,
+        Exact,
+        KeyCounts,
+        OpenEngine,
+        Progress,
+        Witness,
+    )
+    from dpdb.ledger.lasting import OpenBook
+    from dpdb.ledger.protocol import Ledger, PinnedData
+    from dpdb.plan.expressions.expressions import Slot
+    from dpdb.plan.physical.plan import Plan
     from dpdb.plan.relations.relations import Source
     from dpdb.policy.catalog import Policy, Table, Value
     from dpdb.vectors.evaluate import Frame
+    from dpdb.vectors.vector import AnyVector
 
 
 def open_engine(
@@ -48,23 +62,121 @@ def open_engine(
     return MemoryEngine(progress, witness, policy.tables)
 
 
-def open_ledger(policy: Policy, analyst: str | None = None, *, teach: bool = False) -> Ledger:
-    """The ledger of the budget that the policy names; without a name, a new one for this session.
+class Backends:
+    """The engine, the open book and the public values behind sessions, which can share them.
 
-    The analyst of a named budget is the user of this process, unless its owner gives another.
+    A session has backends of its own, unless it is given others. The sessions of a server's
+    process have the same: then columns are in memory once, and a charge is read once.
+
+    Sessions take turns at the engine (`_TurnsAtEngine`). The moment at which an answer leaves is
+    counted from the beginning of its own statement (`session.tick`), and so has the turns of others
+    that it has waited for in it. What one unit can add to these counts for its tick as what the
+    unit can add to its own turn. So the theorem of `session.tick` holds for it with the sum of
+    both as T, given the statements that it has waited for. What remains: which these were, and the
+    load of a machine, which statements that leave at once feel as well, follow from when others
+    work, and others who measure it for long learn how long that takes.
     """
-    if policy.is_trial:
-        return TrialLedger(policy.budget, policy.neighbors)
-    if policy.lasting is None:
-        return MemoryLedger(policy.budget, policy.neighbors)
-    if teach:
-        raise UsageError(
-            "teaching mode shows rows, and the budget of this policy is meant to last",
-            hint="teach with a copy of the policy that names no budget",
-        )
-    from dpdb.ledger.lasting import LastingLedger  # noqa: PLC0415 (sqlite3)
 
-    return LastingLedger.open(policy, analyst)
+    def __init__(self, policy: Policy, progress: Progress | None = None) -> None:
+        """Raises LedgerError where the book of a lasting budget is not to be relied on."""
+        self.policy = policy
+        self._progress = progress
+        self._turns = _Turns()
+        self._engine: OpenEngine | None = None
+        self._book: OpenBook | None = None
+        self._has_ledger = False
+        if policy.lasting is not None and not policy.is_trial:
+            from dpdb.ledger.lasting import OpenBook  # noqa: PLC0415 (sqlite3)
+
+            self._book = OpenBook.of(policy)
+        pinned = self.pinned
+        self.known = known = cache(lambda: with_public_values(policy, pinned))
+        """The policy with public values."""
+        turns = _Turns()
+        self.public_engine = cache(
+            lambda: _TurnsAtEngine(open_engine(known(), witness=pinned), turns, lambda _: None)
+        )
+        """An engine for public tables, at which nobody waits for the work on private rows."""
+
+    @property
+    def pinned(self) -> PinnedData | None:
+        """The data that a lasting budget is for."""
+        return None if self._book is None else self._book.pinned
+
+    def ledger(self, analyst: str | None = None) -> Ledger:
+        """The ledger of the budget that the policy names; without a name, that of one session.
+
+        The analyst of a named budget is the user of this process, unless its owner gives another.
+        """
+        if self._book is not None:
+            return self._book.ledger(analyst)
+        if self._has_ledger:
+            raise UsageError(
+                "the budget of this policy is for one session", hint="share the session itself"
+            )
+        self._has_ledger = True
+        kind = TrialLedger if self.policy.is_trial else MemoryLedger
+        return kind(self.policy.budget, self.policy.neighbors)
+
+    def engine(self, waited: Callable[[float], None]) -> OpenEngine:
+        """The engine, made when needed: numpy takes long to import.
+
+        A session's `waited` is told the seconds that one unit can have added to others' turns.
+        """
+        with self._turns.lock:
+            if self._engine is None:
+                self._engine = open_engine(self.known(), self._progress, self.pinned)
+        return _TurnsAtEngine(self._engine, self._turns, waited)
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._engine = None
+
+
+@dataclass
+class _Turns:
+    """The turns at an engine."""
+
+    lock: Lock = field(default_factory=Lock)
+    unit_seconds: float = 0.0
+    """The seconds that one unit can have added to all turns so far."""
+
+
+class _TurnsAtEngine:
+    """An engine for one session: it computes in turns with the engines of other sessions."""
+
+    def __init__(self, engine: OpenEngine, turns: _Turns, waited: Callable[[float], None]) -> None:
+        self._engine, self._turns, self._waited = engine, turns, waited
+
+    @contextmanager
+    def _turn(self, plan: Plan | None = None) -> Iterator[None]:
+        turns, before = self._turns, self._turns.unit_seconds
+        with turns.lock:
+            self._waited(turns.unit_seconds - before)
+            try:
+                yield
+            finally:
+                turns.unit_seconds += 0.0 if plan is None else plan.work.seconds
+
+    def rows(self, table: Table) -> int:
+        """As an engine."""
+        with self._turn():
+            return self._engine.rows(table)
+
+    def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
+        """As an engine."""
+        with self._turn(plan):
+            return self._engine.key_counts(plan, slots)
+
+    def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
+        """As an engine."""
+        with self._turn(plan):
+            return self._engine.exact(plan, slots)
+
+    def values(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> list[CountedValues]:
+        """As an engine."""
+        with self._turn(plan):
+            return self._engine.values(plan, slots)
 
 
 def with_public_values(policy: Policy, witness: Witness | None = None) -> Policy:

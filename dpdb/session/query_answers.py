@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import paid_for
+from dpdb.errors import UsageError, paid_for
 from dpdb.ledger.protocol import FREE
 from dpdb.plan.logical.query import Query
 from dpdb.plan.physical.plan import Plan
@@ -16,7 +15,7 @@ from dpdb.policy.budget import Composition, Timing, valid_budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
-from dpdb.session.backends import open_engine, open_ledger, with_public_values
+from dpdb.session.backends import Backends
 from dpdb.session.free_statements import Settings, explained, utc_time
 from dpdb.session.gate import Gate
 from dpdb.session.purchases import found_bounds, released_answers
@@ -51,14 +50,22 @@ class QueryAnswers:
         progress: Progress | None,
         teach: bool,
         analyst: str | None,
+        backends: Backends | None,
     ):
         valid_budget(policy.budget, policy.minimum_units)
         self._policy = policy
         self._teach = teach
         self._settings = Settings(trial=policy.is_trial)
-        self._ledger = ledger = open_ledger(policy, analyst, teach=teach)
+        if teach and policy.lasting is not None and not policy.is_trial:
+            raise UsageError(
+                "teaching mode shows rows, and the budget of this policy is meant to last",
+                hint="teach with a copy of the policy that names no budget",
+            )
         # Nothing here holds the session: it and its rows are forgotten with the last name.
-        self._known = cache(lambda: with_public_values(policy, ledger.pinned))
+        self._shares = backends is not None
+        self._backends = backends or Backends(policy, progress)
+        self._ledger = self._backends.ledger(analyst)
+        self._known = self._backends.known
         self._noise = drawn = source(policy.noise) if noise is None else noise
         # Where noise can be foretold the time of an answer tells nothing more.
         moments: Moments = Ticks()
@@ -67,7 +74,6 @@ class QueryAnswers:
         trial = policy.is_trial
         timed = noise is None and not teach and not trial
         self._gate = Gate(moments, timed=timed, trial=trial)
-        self._progress = progress
         self._loaded_engine: OpenEngine | None = None
         store = self._ledger.store if self._noise.private else None
         # A refinement costs less than a fresh draw where the sum of ε counts, and more elsewhere.
@@ -107,10 +113,10 @@ class QueryAnswers:
 
     @property
     def _engine(self) -> OpenEngine:
-        """The only way to private rows, made when needed: numpy takes long to import."""
+        """The only way to private rows."""
         self._gate.opens_on_tick()
         if self._loaded_engine is None:
-            self._loaded_engine = open_engine(self._known(), self._progress, self._ledger.pinned)
+            self._loaded_engine = self._backends.engine(self._gate.opens_on_tick)
         return self._loaded_engine
 
     def _executor(self, known: Draws) -> Executor:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from dpdb.plan.logical.query import NO_OPTIONS, Query
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import Number, decimal
 from dpdb.privacy.noise.protocols import Noise
-from dpdb.session.backends import PublicFacts, open_engine
+from dpdb.session.backends import Backends, PublicFacts
 from dpdb.session.free_statements import (
     assigned,
     listing,
@@ -73,19 +73,24 @@ class Session(QueryAnswers):
         progress: Progress | None = None,
         teach: bool = False,
         analyst: str | None = None,
+        backends: Backends | None = None,
     ):
         """`analyst` is who asks of a lasting budget, if it is not the user of this process.
+
+        Several sessions can share the `backends` of their policy.
 
         Raises LedgerError where the ledger of a lasting budget refuses the session.
         """
         if not isinstance(teach, bool):
             raise UsageError("teach is True or False", hint="dpdb.connect(…, teach=True)")
-        super().__init__(policy, noise=noise, progress=progress, teach=teach, analyst=analyst)
+        super().__init__(
+            policy, noise=noise, progress=progress, teach=teach, analyst=analyst, backends=backends
+        )
         self._practice: Session | None = None
         self._given: deque[Answer] = deque(maxlen=MOST_GIVEN)
         # None of these holds the session.
         known, ledger, drawn = self._known, self._ledger, self._noise
-        engine = cache(lambda: open_engine(known(), witness=ledger.pinned))
+        engine = self._backends.public_engine
 
         def exact(query: Query) -> Answer:
             told = PublicAnswers(known(), ledger.balance, drawn, engine, ledger.pinned)
@@ -130,6 +135,8 @@ class Session(QueryAnswers):
         """Answer no more statements, and forget the rows; answers that were given stay."""
         self._gate.close()
         self._loaded_engine = None
+        if not self._shares:
+            self._backends.close()
         if self._practice is not None:
             self._practice.close()
 

@@ -12,6 +12,7 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from dpdb.errors import InternalError, LedgerError
@@ -41,6 +42,10 @@ _REASONS = {
     "SQLITE_AUTH": "it cannot be read",
 }
 """The meanings of SQLite's errors, by the beginnings of their names; any other is damage."""
+
+
+_entry = lru_cache(64)(Entry.read)
+"""The entry of a number and a text: sessions of one process look at the same last entries."""
 
 
 @dataclass(frozen=True)
@@ -216,14 +221,14 @@ class Book:
     def _sealed(self, before: bytes, number: int, text: str, kept: bytes) -> Sealed:
         try:
             if seal(before, number, text) == kept:
-                return Sealed(Entry.read(number, text), kept)
+                return Sealed(_entry(number, text), kept)
         except (ValueError, LookupError, TypeError, AttributeError):
             pass  # Damage can make a blob of a text; and whoever sealed it, it is no entry of ours.
         raise self._damaged()
 
     def _insert(self, sealed: Sealed) -> None:
         text = sealed.entry.text
-        if Entry.read(sealed.entry.number, text) != sealed.entry:
+        if _entry(sealed.entry.number, text) != sealed.entry:
             raise InternalError("an entry of the ledger would not read as it was written")
         row = sealed.entry.number, text, sealed.seal
         self._connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
