@@ -68,7 +68,7 @@ def plan(
     remembered: tuple[ReleasedGroup, ...] = (),
     *,
     weights: tuple[Fraction, ...] = (),
-    counts_at_once: bool = False,
+    together: bool = False,
 ) -> Plan:
     """The plan for `query`, with `share` divided among its release groups, by `weights` if any.
 
@@ -84,7 +84,7 @@ def plan(
     selections = number_of_selections(query)
     options = with_usual_noise(query.options, share)
     context = PlanningContext(
-        policy, rows, options, share, remembered, selections, weights, counts_at_once
+        policy, rows, options, share, remembered, selections, weights, together
     )
     query = with_top_groups(query, context)
     # Subqueries are planned first, but their answers do not change the number of groups.

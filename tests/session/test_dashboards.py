@@ -66,6 +66,30 @@ def test_a_count_beside_anything_else_is_no_noisier(other: str) -> None:
         assert alone is None or together <= alone
 
 
+@pytest.mark.parametrize("number", [2, 5, 15, 25])
+def test_a_sum_of_many_segments_has_no_wider_interval_than_alone(number: int) -> None:
+    """Gaussian noise of the same variance has the same ±, however many noises are added up."""
+    session = Session(replace(read_policy(PEOPLE), budget=BUDGETS[1]))
+    ages = (18 + 46 * place // number for place in range(number))
+    rows = session.plan([f"SELECT COUNT(*) FROM people WHERE age >= {age}" for age in ages]).rows
+    assert all(together <= alone for *_, alone, _, together in rows)
+
+
+def test_averages_of_different_statements_are_one_vector() -> None:
+    """Two averages in one box need 1.55 times less ε than a pair of sums for each of them."""
+    policy = read_policy(PEOPLE)
+    tables = tuple(
+        replace(table, columns=tuple(replace(each, nullable=False) for each in table.columns))
+        for table in policy.tables
+    )
+    session = Session(replace(policy, tables=tables, budget=BUDGETS[0]))
+    rows = session.plan(DASHBOARD).rows
+    gains = [math.log(alone / together) for *_, alone, _, together in rows if alone is not None]
+    assert math.exp(sum(gains) / len(gains)) >= 3.2
+    drawn = {each.mechanism for text in DASHBOARD[-5:-3] for each in session.execute(text).releases}
+    assert drawn == {"box"}
+
+
 def test_a_count_of_what_an_average_reads_is_no_noisier() -> None:
     """The steps of a sum are no steps of the count beside it."""
     budget = replace(BUDGETS[1], queries=2)

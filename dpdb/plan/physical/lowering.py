@@ -70,8 +70,11 @@ class PlanningContext:
     """Number of key selections (GROUP BY of found keys) in the query and its subqueries."""
     weights: tuple[Fraction, ...] = ()
     """The parts of the share that release groups have, in proportion; none where all are equal."""
-    counts_at_once: bool = False
-    """Whether all counts are drawn as one histogram, where it is not too large."""
+    together: bool = False
+    """Whether all counts are drawn as one histogram, and averages over one filter as one vector.
+
+    Shares are then given by need: a histogram that is too large, or noisier, is not drawn.
+    """
 
     @property
     def concentrated(self) -> bool:

@@ -108,8 +108,11 @@ def _in_boxes(
         noisy = [
             where
             for where, members in fewer.items()
-            if not _is_less_noisy(members, asked, (len(groups), left), query, context)
-        ]
+            if not _is_less_noisy(
+                members, asked, (len(members), 1) if context.together else (len(groups), left),
+                query, context,
+            )
+        ]  # fmt: skip
         if not noisy:
             break
         del fewer[noisy[-1]]
@@ -178,7 +181,7 @@ def _of_counts(
             return total(1, 1, contribution) ** 2
 
         power = 1 if context.concentrated else 2
-        drawn = at_once(query, counts) if context.counts_at_once else []
+        drawn = at_once(query, counts) if context.together else []
         drawn = drawn or count_groups(query, counts, NoiseCost(weight, power, others))
     together = [group for group in drawn if len(group.members) > 1]
     members = {member for group in together for member in group.members}

@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpdb.answers.release_reports import promised_error
 from dpdb.errors import TooLarge
 from dpdb.plan.batch import CrossQuery, JointQuery, crossed, noise_ratio
 from dpdb.plan.relations.regions import region
 from dpdb.policy.catalog import Policy
+from dpdb.privacy.mechanisms.kinds import Law
 from dpdb.records import dataclass
 from dpdb.session.purchases.cross_plans import CrossPlan
 from dpdb.session.purchases.query_plans import plans_of
@@ -74,6 +76,20 @@ def _mean(ratios: Ratios) -> float:
 
 def _worst(ratios: Ratios) -> float:
     return max(ratios, default=0.0)
+
+
+def _ratio(part: Plan, alone: Plan) -> float:
+    """How many times as noisy a statement is as alone: by its variance, and by each ± it tells.
+
+    A weighted sum of Laplace noises has no larger ± than one of the same variance, so that its
+    variance says enough. Other noises can have the same variance and another ±.
+    """
+    ratio = noise_ratio(part, alone)
+    noises = (each.noise for each in part.releases)
+    if any(noise is not None and noise.law is not Law.LAPLACE for noise in noises):
+        pairs = ((promised_error(part, o), promised_error(alone, o)) for o in alone.outputs)
+        ratio = max([ratio, *(now / before for now, before in pairs if now and before)])
+    return ratio
 
 
 def drawn_together(
@@ -171,7 +187,7 @@ class _Planner:
         except TooLarge:
             return None
         parts = {each: (across.part(plan, each, self.alone[each]), ()) for each in query.members}
-        ratios = [noise_ratio(part, self.alone[each]) for each, (part, _) in parts.items()]
+        ratios = [_ratio(part, self.alone[each]) for each, (part, _) in parts.items()]
         return JointPlan(query, plan, parts, ratios, across)
 
     def _of_joint(self, query: JointQuery, factor: Fraction) -> JointPlan | None:
@@ -212,7 +228,7 @@ class _Planner:
         share = query.joint_share.part(factor)
         try:
             (plan,) = plans_of(
-                query.query, self.policy, share, self.rows, weights=weights, counts_at_once=at_once
+                query.query, self.policy, share, self.rows, weights=weights, together=at_once
             )
         except TooLarge:
             return None
@@ -220,5 +236,5 @@ class _Planner:
         parts = {
             member: query.part(plan, member, self.policy, self.rows) for member in query.members
         }
-        ratios = [noise_ratio(part, self.alone[each]) for each, (part, _) in parts.items()]
+        ratios = [_ratio(part, self.alone[each]) for each, (part, _) in parts.items()]
         return JointPlan(query, plan, parts, ratios)

@@ -133,7 +133,7 @@ def plans_of(
     remembered: tuple[ReleasedGroup, ...] = (),
     *,
     weights: tuple[Fraction, ...] = (),
-    counts_at_once: bool = False,
+    together: bool = False,
 ) -> Plans:
     """The plans of a query that may spend `share`."""
     shares = [share]
@@ -141,7 +141,7 @@ def plans_of(
         shares = [replace(share, epsilon=epsilon) for epsilon in levels(share.epsilon)]
     more = (remembered,) if remembered else ()
     plans = tuple(
-        plan(query, policy, each, rows, *more, weights=weights, counts_at_once=counts_at_once)
+        plan(query, policy, each, rows, *more, weights=weights, together=together)
         for each in shares
     )
     for each in plans:
