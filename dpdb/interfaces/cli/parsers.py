@@ -139,6 +139,7 @@ SUBCOMMANDS = {
     "check": Subcommand("check", "which cells do not fit a policy"),
     "trial": Subcommand("trial", "rows made up from a policy, as files to practise on"),
     "prepare": Subcommand("prepare", "write a data file anew as Parquet"),
+    "mcp": Subcommand("mcp", "an assistant asks, over standard input and output"),
     "budget": Subcommand("budget", "a budget that lasts: open, show, grant, verify"),
     "risk": Subcommand("risk", "which epsilon is safe enough"),
     "utility": Subcommand("utility", "how far noise lets answers be relied on"),
