@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpdb.errors import LedgerError
-from dpdb.policy.budget import Budget, Composition, Neighbors, Timing
+from dpdb.policy.budget import Budget, Composition, LastingBudget, Neighbors, Timing
 from dpdb.policy.catalog import (
     LONGEST_TEXT,
     Column,
@@ -27,6 +27,7 @@ from dpdb.policy.catalog import (
 )
 from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.numbers import ratio
 
 TermTexts = Mapping[str, Any]
 """A policy in the types of JSON; numbers that are no whole ones are fractions in a text."""
@@ -58,11 +59,48 @@ def described(policy: Policy) -> TermTexts:
     }  # fmt: skip
 
 
+_PUBLIC = ("epsilon", "delta", "queries", "composition", "neighbors", "noise", "timing", "unit",
+           "minimum_units", "name", "window")  # fmt: skip
+"""The terms of the whole policy that an analyst is told: no key, and no other analyst."""
+_STORED: TermTexts = {"csv": {}, "stored_as": None}
+"""The terms of a table that tell how its rows are stored, as of a table that is anywhere."""
+
+
+def public_terms(policy: Policy) -> TermTexts:
+    """The terms as an analyst is told them, who is given no file; `policy_in` reads them."""
+    terms = described(policy)
+    tables = {
+        name: {
+            **table,
+            **_STORED,
+            "columns": {c: {**told, "cells": None} for c, told in table["columns"].items()},
+        }
+        for name, table in terms["tables"].items()
+    }
+    return {**{name: terms[name] for name in _PUBLIC}, "tables": tables}
+
+
+def policy_in(terms: TermTexts) -> Policy:
+    """The policy that these public terms describe; its tables have no rows here."""
+    name, window = terms["name"], terms["window"]
+    lasting = None if name is None else LastingBudget(name, Path(), period=window)
+    return Policy(
+        tables_in(terms),
+        budget_in(terms),
+        neighbors_in(terms),
+        terms["noise"],
+        lasting=lasting,
+        timing=Timing(terms["timing"] or Timing.PLAIN),
+        unit=terms["unit"] or Policy.unit,
+        minimum_units=terms["minimum_units"] or 1,
+    )
+
+
 def budget_in(terms: TermTexts) -> Budget:
     """The budget that these terms describe."""
     return Budget(
-        Fraction(terms["epsilon"]),
-        Fraction(terms["delta"]),
+        ratio(terms["epsilon"]),
+        ratio(terms["delta"]),
         terms["queries"],
         Composition(terms["composition"]),
     )
@@ -187,9 +225,9 @@ def _column(name: str, told: TermTexts) -> Column:
     return Column(
         name,
         Kind(told["type"]),
-        None if told["lower"] is None else Fraction(told["lower"]),
-        None if told["upper"] is None else Fraction(told["upper"]),
-        Fraction(told["step"]),
+        None if told["lower"] is None else ratio(told["lower"]),
+        None if told["upper"] is None else ratio(told["upper"]),
+        ratio(told["step"]),
         None if values is None else tuple(_untagged(value) for value in values),
         told["nullable"],
         told["tight"],
@@ -220,7 +258,7 @@ def _tagged(value: Value) -> bool | int | str | list[str]:
 
 def _untagged(value: Any) -> Value:  # noqa: ANN401 (JSON)
     if isinstance(value, list):
-        return Fraction(value[0])
+        return ratio(value[0])
     told: Value = value
     return told
 

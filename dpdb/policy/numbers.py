@@ -24,6 +24,19 @@ def exact_number(text: str) -> Fraction | None:
     return Fraction(int(text)) if text.isdigit() else Fraction(text)
 
 
+_RATIO = re.compile(r"-?[0-9]{1,4300}(?:/[0-9]{1,4300})?")
+
+
+def ratio(text: str) -> Fraction:
+    """The fraction that `str` has written, 3/4 or 7; raises ValueError for any other text."""
+    if not _RATIO.fullmatch(text):
+        raise ValueError("no fraction")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("no fraction") from None
+
+
 def as_written(value: Number) -> Fraction | None:
     """The number that a program's argument writes: 0.1 is a tenth; None if it is no number."""
     match value:

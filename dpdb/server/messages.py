@@ -26,7 +26,7 @@ class Action(StrEnum):
     BALANCE = "balance"
     """The budget, as SHOW BUDGET answers."""
     TABLES = "tables"
-    """Tables and columns as the policy declares them."""
+    """Tables and columns as the policy declares them; as a record `ledger.terms.public_terms`."""
 
 
 class Shape(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.terms import check_session, described, tables_in
+from dpdb.ledger.terms import check_session, described, policy_in, public_terms, tables_in
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.reading.reader import read_policy
 from tests.policy.test_several_tables import SHOP
@@ -33,6 +33,41 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
 def held(table: Table) -> tuple[Table, int]:
     """The table without its file, nor what is declared of the rows held but their number."""
     return replace(table, path=Path(), rows_held_per_unit=None), table.rows_held
+
+
+def test_an_analyst_is_told_neither_keys_nor_places_nor_others(tmp_path: Path) -> None:
+    """What is told describes the same policy, but for these."""
+    secret = (
+        SHOP
+        + """
+[budget]
+name = "shop-2026"
+epsilon = 3
+composition = "advanced"
+delta = 1e-9
+period = "7 days"
+acknowledge_renewal = true
+anchor = "private-place"
+ledger = "secret-place"
+[budget.analysts]
+ann = { epsilon = 1 }
+bob = { epsilon = 2 }
+"""
+    )
+    secret = secret.replace(
+        'region = { type = "text" }', 'region = { type = "text", null = ["secret-null"] }'
+    )
+    (tmp_path / "shop.toml").write_text(secret, encoding="utf-8")
+    policy = replace(read_policy(tmp_path / "shop.toml"), sample_key="secret-key")
+    first, *others = policy.tables
+    policy = replace(policy, tables=(replace(first, stored_as="secret-table"), *others))
+    told = json.dumps(public_terms(policy))
+    for word in ("secret", "private-place", "ann", "bob", str(tmp_path), ".csv"):
+        assert word not in told
+    read = policy_in(json.loads(told))
+    assert read.budget == policy.budget
+    assert (read.lasting.name, read.lasting.duration) == ("shop-2026", "every 7 days")
+    assert public_terms(read) == public_terms(policy)
 
 
 def test_ledgers_from_before_there_were_several_tables() -> None:
