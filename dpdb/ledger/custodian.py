@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from fractions import Fraction
 
 from dpdb.errors import LedgerError, UsageError
+from dpdb.ledger import people
 from dpdb.ledger.book.book import Book, Sealed, anchor_of, create
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.database import Anchor
@@ -141,23 +142,62 @@ def _promise(terms: TermTexts) -> dict[str, str]:
 def grant(book: Book, who: str, analyst: str, epsilon: Fraction) -> Decision:
     """Let an analyst spend up to `epsilon` of the whole; from now on only those named may ask."""
 
-    def changed(before: Decision, _: int) -> Decision:
-        limits = {**(before.limits or {}), analyst: epsilon}
-        return replace(before, action="grant", why=f"{analyst} {decimal(epsilon)}", limits=limits)
+    return _decide(book, who, lambda before, _: _granted(before, analyst, epsilon))
 
-    return _decide(book, who, changed)
+
+def _granted(before: Decision, analyst: str, epsilon: Fraction) -> Decision:
+    limits = {**(before.limits or {}), analyst: epsilon}
+    return replace(before, action="grant", why=f"{analyst} {decimal(epsilon)}", limits=limits)
+
+
+def add_user(book: Book, who: str, user: people.User, epsilon: Fraction | None) -> None:
+    """Make an account for an analyst, and let him spend up to `epsilon`: both or neither.
+
+    Raises UsageError where there is one, or where analysts have limits and this one has none.
+    """
+
+    def changed(before: Decision, _: int) -> Decision:
+        assert epsilon is not None
+        people.insert(book, bytes.fromhex(before.key), user)
+        return _granted(before, user.name, epsilon)
+
+    if epsilon is not None:
+        _decide(book, who, changed)
+        return
+    with book.changing():
+        decision = decision_of(book, book.last().entry)
+        if decision.limits is not None and user.name not in decision.limits:
+            raise UsageError(
+                f"each analyst has a part of this budget, and {user.name} has none",
+                hint="--epsilon 0.1 gives one",
+            )
+        people.insert(book, bytes.fromhex(decision.key), user)
+
+
+def remove_user(book: Book, who: str, name: str) -> None:
+    """Remove an account, and the analyst's part of the budget: both or neither."""
+
+    def changed(before: Decision, _: int) -> Decision:
+        people.delete(book, name)
+        return _revoked(before, name)
+
+    if name in (decision_of(book, book.last().entry).limits or {}):
+        _decide(book, who, changed)
+    else:
+        people.delete(book, name)
 
 
 def revoke(book: Book, who: str, analyst: str) -> Decision:
     """Let an analyst ask no more; what he spent stays spent."""
 
-    def changed(before: Decision, _: int) -> Decision:
-        if analyst not in (before.limits or {}):
-            raise UsageError(f"{analyst} is not among the analysts of this budget")
-        limits = {name: most for name, most in (before.limits or {}).items() if name != analyst}
-        return replace(before, action="revoke", why=analyst, limits=limits)
+    return _decide(book, who, lambda before, _: _revoked(before, analyst))
 
-    return _decide(book, who, changed)
+
+def _revoked(before: Decision, analyst: str) -> Decision:
+    if analyst not in (before.limits or {}):
+        raise UsageError(f"{analyst} is not among the analysts of this budget")
+    limits = {name: most for name, most in (before.limits or {}).items() if name != analyst}
+    return replace(before, action="revoke", why=analyst, limits=limits)
 
 
 def _decide(book: Book, who: str, change: _Change) -> Decision:
@@ -182,7 +222,7 @@ def _decide(book: Book, who: str, change: _Change) -> Decision:
 def verified(book: Book) -> Iterator[Sealed]:
     """All entries; raises LedgerError at the first that is not what those before it lead to.
 
-    After them the seals of all releases that are kept are checked.
+    After them the seals of all releases that are kept, and of all accounts, are checked.
     """
     rebuilt: _Rebuilt | None = None
     key = b""
@@ -197,6 +237,7 @@ def verified(book: Book) -> Iterator[Sealed]:
                 key = bytes.fromhex(decision.key)
         yield sealed
     deque(book.walk_kept(key), maxlen=0)
+    people.users(book, key)
 
 
 @dataclass

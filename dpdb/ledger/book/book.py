@@ -14,18 +14,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from dpdb.errors import InternalError, LedgerError
 from dpdb.ledger.book.database import (
+    FORMAT,
+    UNCORRECTED,
     Anchor,
     check_file,
     check_folder,
     connected,
     fill,
+    format_of,
     identity,
-    is_former,
     is_ledger,
-    note_format,
+    upgrade,
 )
 from dpdb.ledger.book.entries import NO_SEAL, Entry, seal
 from dpdb.ledger.protocol import Kept, SealedRelease
@@ -117,25 +120,40 @@ class Book:
                 raise self._damaged()
             return sealed
 
-    @property
-    def is_former(self) -> bool:
-        """Whether an earlier version has made it, and none of the present format has opened it."""
-        with self._guarded():
-            return is_former(self._connection)
+    def bring_up_to_date(self, corrections: Callable[[Sealed], Iterable[Entry]]) -> None:
+        """Make a book of an earlier version one of this, once.
 
-    def bring_up_to_date(self, make: Callable[[Sealed], Iterable[Entry]]) -> None:
-        """Add what `make` gives to a book of an earlier version, once: then it is one of this."""
+        One that was never corrected is given the entries of `corrections`.
+        """
         with self._guarded():
+            if format_of(self._connection) == FORMAT:
+                return
             with self._writing():
-                if not is_former(self._connection):
+                found, last = format_of(self._connection), self.last()
+                if found == FORMAT:
                     return  # another process was quicker
-                last = self.last()
-                for entry in make(last):
+                for entry in corrections(last) if found == UNCORRECTED else ():
                     last = sealed_after(last, entry)
                     self._insert(last)
-                note_format(self._connection)
+                upgrade(self._connection)
             if self._anchor is not None:
                 self._anchor.add(last.entry.number, last.seal)
+
+    def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows that a query about the accounts gives."""
+        with self._guarded():
+            self._check_same_files()
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """A transaction for `ask`, or a part of that in which `append` lets an entry be made."""
+        with self._guarded():
+            if self._connection.in_transaction:
+                yield
+                return
+            with self._writing():
+                yield
 
     def kept(self, scope: str, after: int, key: bytes) -> tuple[SealedRelease, ...]:
         """The releases that are kept under a scope and have a larger number than `after`.

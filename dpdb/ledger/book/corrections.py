@@ -40,8 +40,7 @@ _ZERO = Fraction(0)
 def open_book(lasting: LastingBudget) -> Book:
     """The book of a budget; raises LedgerError where it is not to be relied on."""
     book = Book(lasting.ledger, anchor_of(lasting))
-    if book.is_former:
-        book.bring_up_to_date(lambda last: _corrections(book, last))
+    book.bring_up_to_date(lambda last: _corrections(book, last))
     return book
 
 

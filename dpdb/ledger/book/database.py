@@ -21,17 +21,23 @@ from dpdb.records import dataclass
 
 APPLICATION = 0x64706462
 """The bytes `dpdb`, by which SQLite's header names the program that a file belongs to."""
-FORMAT = 3
-FORMER = 2
+FORMAT = 4
+WITHOUT_USERS = 3
+UNCORRECTED = 2
 """The format in which levels of tables that a SELECT makes could be mistaken for one another's."""
+_USERS = (
+    "CREATE TABLE users (name TEXT PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
+    "STRICT, WITHOUT ROWID"
+)
 SCHEMA = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, seal BLOB NOT NULL) "
     "STRICT",
     "CREATE TABLE kept (number INTEGER PRIMARY KEY, scope TEXT NOT NULL, who TEXT NOT NULL, "
     "text TEXT NOT NULL, seal BLOB NOT NULL) STRICT",
     "CREATE INDEX kept_of_scope ON kept (scope)",
+    _USERS,
 )
-"""Entries, and the released values that are kept, which are looked for by their scope."""
+"""Entries, the released values that are kept, which are looked for by their scope, and accounts."""
 WAIT = 20.0
 """For how many seconds a process waits for others."""
 
@@ -66,23 +72,32 @@ def fill(path: Path, number: int, text: str, seal: bytes) -> None:
 
 
 def is_ledger(connection: sqlite3.Connection) -> bool:
-    """Whether the database is one that `fill` has made."""
+    """Whether the database is one that `fill` has made, in this version or an earlier one."""
     ask = connection.execute
-    return (
-        ask("PRAGMA application_id").fetchone()[0],
-        ask("PRAGMA user_version").fetchone()[0],
-        ask("PRAGMA journal_mode").fetchone()[0],
-        ask("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall(),
-    ) in [(APPLICATION, each, "wal", [(s,) for s in SCHEMA]) for each in (FORMAT, FORMER)]
+    ask("BEGIN")  # another process may bring it up to date meanwhile
+    try:
+        found = (
+            ask("PRAGMA application_id").fetchone()[0],
+            format_of(connection),
+            ask("PRAGMA journal_mode").fetchone()[0],
+            ask("SELECT sql FROM sqlite_schema ORDER BY rowid").fetchall(),
+        )
+    finally:
+        ask("ROLLBACK")
+    schemas = {FORMAT: SCHEMA, WITHOUT_USERS: SCHEMA[:-1], UNCORRECTED: SCHEMA[:-1]}
+    return found in [
+        (APPLICATION, number, "wal", [(s,) for s in schema]) for number, schema in schemas.items()
+    ]
 
 
-def is_former(connection: sqlite3.Connection) -> bool:
-    """Whether the database is of the former format."""
-    return bool(connection.execute("PRAGMA user_version").fetchone() == (FORMER,))
+def format_of(connection: sqlite3.Connection) -> int:
+    """The number of the database's format."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def note_format(connection: sqlite3.Connection) -> None:
-    """Let the database be of the present format, within the transaction that makes it so."""
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Make a database of a former format one of the present, within a transaction."""
+    connection.execute(_USERS)
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 

@@ -1,0 +1,224 @@
+"""The accounts of people who ask a server: rows of the ledger's file beside its chain of entries.
+
+An account has a name, which is an analyst's, a password for the page and a token for programs. The
+file keeps what both can be checked with: scrypt of a password (RFC 7914), and of a token, which
+nobody can guess, SHA-256 and a verifier of SCRAM-SHA-256 (RFC 5802, 7677). Each row is sealed with
+the ledger's key. No entry, and so no export of entries, has anything of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
+import unicodedata
+from dataclasses import asdict, replace
+from threading import Lock
+
+from dpdb.errors import LedgerError, UsageError, did_you_mean
+from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.corrections import open_book
+from dpdb.ledger.book.state import decision_of
+from dpdb.policy.budget import LONGEST_NAME, LastingBudget, is_name
+from dpdb.records import dataclass
+
+SHORTEST_PASSWORD = 12
+LONGEST_PASSWORD = 1024
+_COST = 2**15, 8, 3
+"""N, r and p of scrypt: a quarter of a second and 32 MiB."""
+_MEMORY = 2**26
+_TURNS = 4096
+"""The iterations of SCRAM; RFC 7677 (4) asks for no fewer."""
+_PURPOSE = b"an account"
+
+
+@dataclass(frozen=True)
+class User:
+    """An account, without anything by which one could log in."""
+
+    name: str
+    made: int
+    """In seconds since 1970."""
+    password: str | None = None
+    """`scrypt N r p salt hash`, the last two in hexadecimal; None for programs alone."""
+    token: str | None = None
+    """SHA-256 of the token, in hexadecimal."""
+    scram: str | None = None
+    """The verifier of the token, in the form in which PostgreSQL keeps one of a password."""
+
+    @property
+    def text(self) -> str:
+        """The account as it is kept beside its name."""
+        fields = {key: value for key, value in asdict(self).items() if key != "name"}
+        return json.dumps(fields, sort_keys=True)
+
+    def seal(self, key: bytes) -> bytes:
+        """The message authentication code of all of it."""
+        return _seal(key, self.name, self.text)
+
+    @property
+    def mark(self) -> str:
+        """A text that is another when the account is made anew."""
+        return f"{self.made} {self.password}"
+
+    def with_token(self) -> tuple[User, str]:
+        """The account with a new token in place of any other, and the token."""
+        token = f"dpdb_{secrets.token_urlsafe(32)}"
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        return replace(
+            self, token=digest, scram=scram_verifier(token, secrets.token_bytes(16))
+        ), token
+
+
+def new_user(name: str, password: str | None) -> User:
+    """An account that is not in the ledger yet; raises UsageError for what cannot be one."""
+    if not is_name(name) or name != _normal(name).strip():
+        raise UsageError(
+            f"the name of an account has 1 to {LONGEST_NAME} visible characters, composed ones "
+            "(NFC), and no blank at its ends"
+        )
+    if password is None:
+        return User(name, int(time.time()))
+    if not SHORTEST_PASSWORD <= len(_normal(password)) <= LONGEST_PASSWORD:
+        raise UsageError(
+            f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters",
+            hint="several words are easy to type and hard to guess",
+        )
+    salt = secrets.token_bytes(16)
+    fields = "scrypt", *_COST, salt.hex(), _scrypt(password, salt, *_COST).hex()
+    return User(name, int(time.time()), " ".join(map(str, fields)))
+
+
+def scram_verifier(password: str, salt: bytes) -> str:
+    """A verifier of SCRAM-SHA-256: StoredKey and ServerKey of RFC 5802 (3)."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _TURNS)
+    client = hmac.digest(salted, b"Client Key", "sha256")
+    stored, server = hashlib.sha256(client).digest(), hmac.digest(salted, b"Server Key", "sha256")
+    texts = [base64.b64encode(each).decode() for each in (salt, stored, server)]
+    return f"SCRAM-SHA-256${_TURNS}:{texts[0]}${texts[1]}:{texts[2]}"
+
+
+def users(book: Book, key: bytes) -> dict[str, User]:
+    """All accounts by name, in order; raises LedgerError where a row was changed."""
+    found = dict[str, User]()
+    for name, text, kept in book.ask("SELECT name, text, seal FROM users ORDER BY name"):
+        if not hmac.compare_digest(_seal(key, name, text), kept):
+            raise LedgerError(
+                f"the account {name} in {book.path} was changed by something else than dpdb",
+                hint=f"dpdb user remove {name} POLICY, and add it again",
+            )
+        found[name] = User(name, **json.loads(text))
+    return found
+
+
+def insert(book: Book, key: bytes, user: User) -> None:
+    """Add an account, in a transaction; raises UsageError where there is one of the name."""
+    with book.changing():
+        if book.ask("SELECT 1 FROM users WHERE name = ?", user.name):
+            raise UsageError(
+                f"there is an account {user.name} already",
+                hint="dpdb user token NAME POLICY makes a new token; for a new password remove "
+                "the account, and add it again: what was spent stays spent",
+            )
+        book.ask("INSERT INTO users VALUES (?, ?, ?)", user.name, user.text, user.seal(key))
+
+
+def delete(book: Book, name: str) -> None:
+    """Remove an account, in a transaction; raises UsageError where there is none."""
+    with book.changing():
+        _check_known(book, name)
+        book.ask("DELETE FROM users WHERE name = ?", name)
+
+
+def new_token(book: Book, name: str) -> str:
+    """A new token for an account; any other of it ends."""
+    with book.changing():
+        _check_known(book, name)
+        key = key_of(book)
+        user, token = users(book, key)[name].with_token()
+        new = user.text, user.seal(key), name
+        book.ask("UPDATE users SET text = ?, seal = ? WHERE name = ?", *new)
+    return token
+
+
+def key_of(book: Book) -> bytes:
+    """The ledger's key."""
+    return bytes.fromhex(decision_of(book, book.last().entry).key)
+
+
+class Accounts:
+    """The accounts as a server asks for them: read anew whenever the ledger's file has changed."""
+
+    def __init__(self, lasting: LastingBudget):
+        self._book, self._lock = open_book(lasting), Lock()
+        self._key = key_of(self._book)
+        self._known = dict[str, User]()
+        self._version: object = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all accounts, in order."""
+        return tuple(self._users)
+
+    def by_password(self, name: str, password: str) -> str | None:
+        """The analyst, or None, after the same work whether there is the account or not."""
+        name = _normal(name[: LONGEST_NAME * 4])
+        user = self._users.get(name)
+        kept = None if user is None else user.password
+        if kept is None:
+            kept = " ".join(map(str, ("scrypt", *_COST, bytes(16).hex(), "")))
+        _, n, r, p, salt, wanted = kept.split(" ")
+        got = _scrypt(password, bytes.fromhex(salt), int(n), int(r), int(p))
+        return name if hmac.compare_digest(got.hex(), wanted) else None
+
+    def by_token(self, token: str) -> str | None:
+        """The analyst whose token it is, or None."""
+        digest = hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+        holders = [
+            user.name for user in self._users.values()
+            if hmac.compare_digest(user.token or "", digest)
+        ]  # fmt: skip
+        return holders[0] if holders else None
+
+    def mark(self, name: str) -> str | None:
+        """A text of the account, another once it is made anew; None where there is none."""
+        user = self._users.get(name)
+        return None if user is None else user.mark
+
+    @property
+    def _users(self) -> dict[str, User]:
+        with self._lock:
+            version = self._book.ask("PRAGMA data_version")
+            if version != self._version:
+                self._known, self._version = users(self._book, self._key), version
+            return self._known
+
+
+def _check_known(book: Book, name: str) -> None:
+    names = [row[0] for row in book.ask("SELECT name FROM users")]
+    if name not in names:
+        hint = did_you_mean(name, names) or "dpdb user list POLICY tells which there are"
+        raise UsageError(f"there is no account {name}", hint=hint)
+
+
+def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
+    """A hash of a password; one that is longer than any has another than any."""
+    text = _normal(password[: LONGEST_PASSWORD * 4])
+    given = text.encode(errors="surrogatepass")
+    return hashlib.scrypt(given, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY)
+
+
+def _seal(key: bytes, name: str, text: str) -> bytes:
+    own = hmac.digest(key, _PURPOSE, "sha256")
+    return hmac.digest(own, repr((name, text)).encode(), "sha256")
+
+
+def _normal(text: str) -> str:
+    """A text as it is compared: keyboards differ in how they compose a letter.
+
+    The time grows with the square of the length, so what strangers send is cut before.
+    """
+    return unicodedata.normalize("NFC", text)
