@@ -119,7 +119,7 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
             Path(),
             tuple(_column(each, told) for each, told in table["columns"].items()),
             table["unit"],
-            table["rows_per_unit"],
+            _rows_in(table),
             _csv_format(table["csv"]),
             _reference_in(table.get("chain")),
             bool(table.get("public")),
@@ -128,6 +128,7 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
             table.get("groups_per_unit"),
             table.get("stored_as"),
             rows_held_per_unit=table.get("rows_held_per_unit"),
+            finds_cap=table["rows_per_unit"] == "find",
         )
         for name, table in terms["tables"].items()
     )
@@ -162,7 +163,7 @@ def _described_table(table: Table) -> TermTexts:
     """The declaration of a table; keys that older ledgers lack are None if not declared."""
     return {
         "unit": table.unit,
-        "rows_per_unit": table.rows_per_unit,
+        "rows_per_unit": "find" if table.finds_cap else table.rows_per_unit,
         "csv": {
             **asdict(table.csv),
             "multiline": None if table.csv.multiline else False,
@@ -183,8 +184,15 @@ def _described_table(table: Table) -> TermTexts:
 def _held(table: Table) -> int | None:
     """The rows of a unit that are held, where they are not the usual number."""
     held = table.rows_held_per_unit
-    usual = table.has_one_row_per_unit or held == usual_rows_held(table.rows_per_unit)
+    least = 1 if table.finds_cap else table.rows_per_unit
+    usual = table.has_one_row_per_unit or held == usual_rows_held(least)
     return None if usual else held
+
+
+def _rows_in(table: TermTexts) -> int:
+    """The rows of a unit that can count: where a cap on them is found, all that are held."""
+    rows, held = table["rows_per_unit"], table.get("rows_held_per_unit")
+    return int((held or usual_rows_held(1)) if rows == "find" else rows)
 
 
 def _csv_format(told: TermTexts) -> CsvFormat:

@@ -185,6 +185,8 @@ class Table:
     """The frame in memory that has the rows; None where a file or a server has them."""
     made_up: MadeUp | None = field(default=None, repr=False)
     """The rows of a trial, in place of a file or a server; None where the rows are data."""
+    finds_cap: bool = False
+    """Whether a part of a query's ε finds a cap on the rows of a unit, up to `rows_per_unit`."""
 
     def __hash__(self) -> int:
         """The hash of the name alone, since a table can have many columns with many values."""

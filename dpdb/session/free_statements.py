@@ -14,7 +14,7 @@ from dpdb.answers.record import Cell, Detail, columns_of
 from dpdb.answers.suggested_bounds import needs_notes
 from dpdb.errors import InvalidOption, UnknownName, Unsupported
 from dpdb.ledger.protocol import Balance, Ledger, Price, QueryLimit, Recorded
-from dpdb.plan.logical.query import Options
+from dpdb.plan.logical.query import Options, Query
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition, valid_epsilon
 from dpdb.policy.catalog import Policy
@@ -53,8 +53,8 @@ class Settings:
     """Whether a part of a quantile's ε is for its interval."""
     bounds: str = "declared"
     """Whether bounds of SUM and AVG are those of the policy, or found for a part of ε."""
-    rows_per_unit: str = "declared"
-    """Whether the cap on what a unit adds is the policy's, or found for a part of ε."""
+    rows_per_unit: str | None = None
+    """Whether the cap on what a unit adds is declared, or found; None for what the policy says."""
     repeats_are_paid: bool = False
     """Whether a repeated query is paid for again and gets fresh noise."""
     plans_batches: bool = False
@@ -79,7 +79,7 @@ class Settings:
             "sensitivity": self.sensitivity,
             "interval": self.interval,
             "bounds": self.bounds,
-            "rows_per_unit": self.rows_per_unit,
+            "rows_per_unit": self.rows_per_unit or "default",
             "repeats": "fresh" if self.repeats_are_paid else "free",
             "plan": "on" if self.plans_batches else "off",
             "trial": "on" if self.trial else "off",
@@ -89,8 +89,10 @@ class Settings:
         known = {**SETTINGS, **TEACHING} if teach else SETTINGS
         return tuple((name, values[name], meaning) for name, meaning in known.items())
 
-    def filled(self, options: Options) -> Options:
+    def filled(self, query: Query) -> Options:
         """The options of a query, with the settings in place of options that are not given."""
+        options = query.options
+        by_policy = "find" if query.table.finds_cap else "declared"
         return replace(
             options,
             epsilon=self.epsilon if options.epsilon is None else options.epsilon,
@@ -98,7 +100,7 @@ class Settings:
             sensitivity=options.sensitivity or self.sensitivity,
             interval=options.interval or self.interval,
             bounds=options.bounds or self.bounds,
-            rows_per_unit=options.rows_per_unit or self.rows_per_unit,
+            rows_per_unit=options.rows_per_unit or self.rows_per_unit or by_policy,
         )
 
     def changed(self, assignment: Assign, *, teach: bool) -> Settings:
@@ -124,8 +126,8 @@ class Settings:
                 return replace(self, trial=value == "on")
             case "dp", "on" | "off" as value:
                 return replace(self, protected=value == "on")
-            case "mechanism", "default":
-                return replace(self, mechanism=None)
+            case "mechanism" | "rows_per_unit" as name, "default":
+                return replace(self, **{name: None})  # type: ignore[arg-type]
             case "mechanism", str() as value if value in list(NoiseKind):
                 return replace(self, mechanism=NoiseKind(value))
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):

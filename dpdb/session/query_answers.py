@@ -138,7 +138,7 @@ class QueryAnswers:
 
     def _asked(self, query: Query) -> Query:
         """The query with the session's settings for what it leaves open."""
-        return query.with_options(self.settings.filled(query.options))
+        return query.with_options(self.settings.filled(query))
 
     def _rows(self, table: Table) -> int:
         """The number of rows, asked for only where it is public."""

@@ -104,7 +104,7 @@ class UnprotectedAnswers:
                 "with sensitivity = 'local' a query has no options but epsilon",
                 hint="SET sensitivity = 'global'",
             )
-        asked = self.settings.filled(query.options).epsilon
+        asked = self.settings.filled(query).epsilon
         return planned, self.ledger.balance.share.epsilon if asked is None else asked
 
     def _about(self, text: str, planned: Plan, price: Price) -> Answer:

@@ -95,6 +95,20 @@ def test_limits_on_work_are_terms_where_they_are_declared(tmp_path: Path) -> Non
         check_session(written(before), policy)
 
 
+@pytest.mark.parametrize("rows", ["", "\nrows_held_per_unit = 50", "\nrows_held_per_unit = 5_000"])
+def test_a_cap_that_is_found_is_a_term(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text(SHOP, encoding="utf-8")
+    before = read_policy(tmp_path / "shop.toml")
+    text = SHOP.replace("rows_per_unit = 20", f'rows_per_unit = "find"{rows}')
+    (tmp_path / "shop.toml").write_text(text, encoding="utf-8")
+    policy = read_policy(tmp_path / "shop.toml")
+    assert [*map(held, tables_in(written(policy)))] == [*map(held, policy.tables)]
+    check_session(written(policy), policy)
+    for there, here, said in (before, policy, "20 there, find"), (policy, before, "find there, 20"):
+        with pytest.raises(LedgerError, match=f"rows_per_unit is {said} here"):
+            check_session(written(there), here)
+
+
 def test_how_cells_are_written_is_a_term(tmp_path: Path) -> None:
     """Another format makes other rows of the same file."""
     (tmp_path / "shop.toml").write_text(SHOP, encoding="utf-8")

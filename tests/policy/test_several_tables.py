@@ -84,6 +84,9 @@ def test_rows_that_are_held_of_a_unit(tmp_path: Path) -> None:
                     "suppliers": 1, "visits": 1}  # fmt: skip
     many = SHOP.replace("rows_per_unit = 60", "rows_per_unit = 6_000")
     assert policy_of(tmp_path, many).tables[2].rows_held == 6_000
+    found = told.replace("rows_per_unit = 20", 'rows_per_unit = "find"')
+    orders = policy_of(tmp_path, found).tables[1]
+    assert (orders.rows_per_unit, orders.rows_held, orders.finds_cap) == (30, 30, True)
     lower = replace(policy_of(tmp_path, told).tables[1], rows_per_unit=1)
     assert lower.rows_held == 30, "whatever cap a query sets"
 
@@ -161,6 +164,10 @@ REFUSED = [
     ("groups_per_unit = 3", "rows_held_per_unit = 100_001", 12, "from 1 to 100,000"),
     ("groups_per_unit = 3", "rows_held_per_unit = 2.5", 12, "whole number"),
     ("rows_per_unit = 20", "rows_per_unit = 100_001", 11, "from 1 to 100,000"),
+    ("rows_per_unit = 20", 'rows_per_unit = "finds"', 11, "from 1 to 100,000"),
+    ("public = true", 'public = true\nrows_per_unit = "find"', 31, "no unit"),
+    ("[tables.visits.columns]", '[tables.visits]\nrows_per_unit = "find"\n[tables.visits.columns]',
+     37, "goes with a unit"),
     ("public = true", "public = true\nrows_held_per_unit = 9", 31, "no unit"),
     ('region = { type = "text" }', 'region = { type = "text", length = 0 }', 35, "1 to 10,000"),
     ('region = { type = "text" }', 'region = { type = "text", length = 10_001 }', 35, "to 10,000"),

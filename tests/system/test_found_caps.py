@@ -261,6 +261,29 @@ def test_what_has_no_cap_on_rows_is_answered_as_before(tmp_path: Path) -> None:
     assert rows.execute("SELECT COUNT(*) FROM t").releases[0].mechanism == "laplace"
 
 
+def test_a_policy_that_finds_caps_is_as_if_they_were_set(tmp_path: Path) -> None:
+    """With caps of up to the rows that are held; what finds none has that many."""
+    told, alike = UNIT.replace("= 3", '= "find"'), UNIT.replace("= 3", "= 500")
+    ways = []
+    for place, (unit, value) in enumerate([(told, "default"), (alike, "find")]):
+        (folder := tmp_path / str(place)).mkdir()
+        session = opened(folder, unit=unit)
+        session.execute(f"SET rows_per_unit = '{value}'")
+        asked = ("COUNT(*) FROM t", "g, AVG(x) FROM t GROUP BY g", "MAX(x) FROM t",
+                 "COUNT(*) FROM (SELECT who, x FROM t UNION ALL SELECT who, x FROM t)")  # fmt: skip
+        found = [session.execute(f"SELECT {each}") for each in asked]
+        ways.append([(each.rows, each.releases, each.notes, each.cost) for each in found])
+    assert ways[0] == ways[1]
+    session = opened(tmp_path, unit=told)
+    session.execute("SET rows_per_unit = 'default'")
+    assert "about ±" not in str(session.execute("SHOW BUDGET").summary)
+    assert session.execute("SELECT COUNT(*) FROM t").releases[0].mechanism == "caps"
+    for option, rows in ("rows_per_unit = 'declared'", 500), ("max_rows_contributed = 3", 3):
+        options = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({option})"
+        [release] = session.execute(f"SELECT {options} COUNT(*) FROM t").releases
+        assert (release.mechanism, release.sensitivity) == ("laplace", rows)
+
+
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_declared_totals_drop_no_row_and_have_the_noise_of_the_policy_s_cap(
     neighbors: str, tmp_path: Path

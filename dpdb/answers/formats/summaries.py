@@ -275,10 +275,12 @@ def budget_summary(
         for each in limits
     )  # fmt: skip
     share = balance.share
-    caps = {1 if t.unit is None else t.rows_per_unit for t in policy.tables if not t.public}
-    count = ""
-    if len(caps) == 1 and policy.neighbors is Neighbors.ADD_REMOVE and balance.queries_left:
-        margin = _COUNT_MARGINS[share.concentrated] * caps.pop() / float(epsilon or share.epsilon)
+    private = [table for table in policy.tables if not table.public]
+    caps = {math.inf if t.finds_cap else 1 if t.unit is None else t.rows_per_unit for t in private}
+    count, most = "", max(caps, default=math.inf)
+    told = len(caps) == 1 and most < math.inf and balance.queries_left
+    if told and policy.neighbors is Neighbors.ADD_REMOVE:
+        margin = _COUNT_MARGINS[share.concentrated] * most / float(epsilon or share.epsilon)
         count = f"; each COUNT(*) about ± {float(f'{margin:.2g}'):,.10g}"
     spent = f"{decimal(account.epsilon_spent, _FEW)} of {decimal(account.budget.epsilon)} spent"
     if balance.is_short_of_own:

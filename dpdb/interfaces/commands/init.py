@@ -47,8 +47,9 @@ _TABLE = """\
 
 [tables.{table}]
 {place}
-{format}unit = "row"    # or the column that says whom a row is about, with rows_per_unit
-{units}# of several tables, keys and public rows: dpdb help policy
+{format}unit = "row"    # or the column that says whom a row is about, with rows_per_unit = 5
+{units}# rows_per_unit = "find": queries find for some epsilon how many rows of a person count
+# of several tables, keys and public rows: dpdb help policy
 
 [tables.{table}.columns]
 """

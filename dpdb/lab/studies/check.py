@@ -235,6 +235,8 @@ def _unit_lines(table: Table, units: UnitsCheck) -> Iterator[str]:
     yield f"units, by {table.unit_as_written}: {units.units:,}"
     if units.nameless_rows:
         yield f"rows that name no unit and are left out: {units.nameless_rows:,}"
+    if table.finds_cap:
+        yield f"each query finds how many rows of a unit count, at most {table.rows_per_unit}"
     if units.overfull_units:
         yield f"units cut to rows_per_unit = {table.rows_per_unit}: {units.overfull_units:,}"
         yield f"rows of theirs that are not counted: {units.surplus_rows:,}"

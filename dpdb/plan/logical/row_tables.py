@@ -117,6 +117,7 @@ def row_union(
         parts=tuple(parts),
         unit_word=words.pop() if len(words) == 1 else policy.unit,
         sample_key=policy.sample_key,
+        finds_cap=any(part.source.finds_cap for part in parts),
     )
 
 
@@ -255,6 +256,7 @@ def windowed_rows(
         rows=rows,
         windows=tuple(window for _, window in windows),
         sample_key=rows.sample_key,
+        finds_cap=rows.finds_cap,
     )
 
 

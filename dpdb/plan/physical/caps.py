@@ -23,6 +23,7 @@ _WIDEST = 2**43
 """The most steps of a total without bounds; noise on it fits 64 bits where ε is large enough."""
 _FINE = Fraction(1, 1000)
 """The step of a total of numbers without bounds."""
+_DECLARED = "OPTIONS(rows_per_unit = 'declared') takes as many rows as can count"
 _TOTALS = (Function.COUNT, Function.SUM)
 Ends = tuple[Fraction, Fraction]
 
@@ -72,10 +73,12 @@ def sought_cap(query: Query) -> Expr | None:
         return None
     if query.options.has_accuracy_goal:
         raise InvalidOption(
-            "an error, or a noise_index, cannot be kept with rows_per_unit = 'find'"
+            "an error, or a noise_index, cannot be kept with rows_per_unit = 'find'", hint=_DECLARED
         )
     if query.options.kind.is_euclidean:
-        raise InvalidOption("rows_per_unit = 'find' goes with noise that is not Gaussian")
+        raise InvalidOption(
+            "rows_per_unit = 'find' goes with noise that is not Gaussian", hint=_DECLARED
+        )
     if total:
         return _value(query, query.aggregates[0], "total")
     rows = Aggregate(Function.COUNT, where=filters.pop())

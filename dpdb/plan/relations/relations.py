@@ -260,6 +260,12 @@ class Joined:
         """The most groups in which a unit counts: only its rows are limited."""
 
     @property
+    def finds_cap(self) -> bool:
+        """Whether a cap on the rows of a unit is to be found, as a table's policy says."""
+        found = any(scan.table.finds_cap for scan in scans(self.relation))
+        return found and self.rows_per_unit == self.nominal
+
+    @property
     def unit_in_words(self) -> str:
         """Word for a unit in messages."""
         return self.unit or "row"

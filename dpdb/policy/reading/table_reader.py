@@ -68,6 +68,7 @@ class _Unit:
     rows: int = 1
     groups: int | None = None
     held: int | None = None
+    finds: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class TableReader:
             self._server(section, name, where),
             unit.held,
             tuple(also),
+            finds_cap=unit.finds,
         )
 
     def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> tuple[Path, ...]:
@@ -196,7 +198,8 @@ class TableReader:
     ) -> _Unit:
         """The column that says whom a row is about, and how much of a unit counts."""
         unit = section.get("unit", "row")
-        rows = self._cap(section, "rows_per_unit", where)
+        finds = section.get("rows_per_unit") == "find"
+        rows = None if finds else self._cap(section, "rows_per_unit", where)
         groups = self._cap(section, "groups_per_unit", where)
         if unit == "row":
             for key in _OF_UNITS[1:]:
@@ -215,7 +218,8 @@ class TableReader:
             raise self.text.error(
                 "a unit is text or an integer, without bounds, and nullable", here
             )
-        return _Unit(unit, chain, rows or 1, groups, self._held(section, rows or 1, where))
+        held = self._held(section, rows or 1, where)
+        return _Unit(unit, chain, held if finds else rows or 1, groups, held, finds)
 
     def _held(self, section: dict[str, Any], rows: int, where: tuple[str, ...]) -> int:
         """The rows of a unit that the table holds."""

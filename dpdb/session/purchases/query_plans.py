@@ -270,7 +270,7 @@ def asked_in(
                 case Select(query=query, explain=False) if not (
                     settings.unprotected or query.public
                 ):
-                    query = replace(query, options=settings.filled(query.options))
+                    query = replace(query, options=settings.filled(query))
                     share, is_fresh = usual_share(query, balance), settings.repeats_are_paid
                     asked.append(Asked(text, query, share, is_fresh))
         except DpdbError as error:

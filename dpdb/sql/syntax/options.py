@@ -59,7 +59,9 @@ def agreed(terms: tuple[WrittenOption, ...], table: Source, *, grouped: bool) ->
                 groups = _at_most(term, table, groups or table.rows_per_unit)
     capped = grouped and groups is not None and groups < rows
     if not isinstance(table, Joined):
-        return changed(table, rows_per_unit=rows, groups_per_unit=groups if capped else None)
+        within = groups if capped else None
+        finds = table.finds_cap and rows == table.rows_per_unit
+        return changed(table, rows_per_unit=rows, groups_per_unit=within, finds_cap=finds)
     if capped:
         raise InvalidOption(
             f"the {rows} rows of a unit can be in more groups than {groups}",

@@ -134,6 +134,9 @@ def test_units(path):
     text = "\n".join(report(check(table)))
     assert "units cut to rows_per_unit = 2: 1\n  rows of theirs that are not counted: 1" in text
     assert "rows_held_per_unit" not in text
+    text = "\n".join(report(check(replace(table, rows_per_unit=9, finds_cap=True))))
+    assert "each query finds how many rows of a unit count, at most 9\n" in text
+    assert "cut to" not in text
     text = "\n".join(report(check(replace(table, rows_held_per_unit=2))))
     assert "units cut to rows_held_per_unit = 2: 1\n  rows of theirs that no query sees: 1" in text
 
