@@ -15,7 +15,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import StudentFileError, UsageError
-from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.classroom.audit import (
     CONFIDENCE,
     FOR_CHOICE,

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.interfaces.commands import lab, lab_room
-from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab import attacks as lab
+from dpdb.interfaces.commands.lab import room as lab_room
+from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.pages import html, terminal
 from dpdb.lab.pages.report import Report, report_of

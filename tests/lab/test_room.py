@@ -20,9 +20,9 @@ from rich.console import Console
 
 from dpdb import manual
 from dpdb.errors import DataFileError, UsageError
-from dpdb.interfaces.commands import lab_room
-from dpdb.interfaces.commands.lab import main
-from dpdb.interfaces.commands.lab_room import FEWEST, MOST
+from dpdb.interfaces.commands.lab import room as lab_room
+from dpdb.interfaces.commands.lab.attacks import main
+from dpdb.interfaces.commands.lab.room import FEWEST, MOST
 from dpdb.lab.attacks.many_answers import estimates
 from dpdb.lab.classroom import room as play
 from dpdb.lab.classroom.room import Projector, Turn, coins, page, right, stages

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab import attacks
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue

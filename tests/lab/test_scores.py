@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import UsageError
-from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file, scores
 from dpdb.lab.classroom.attack_file import TIME_LIMIT

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import dpdb
-from dpdb.interfaces.commands.risk import main as risk
+from dpdb.interfaces.commands.lab.risk import main as risk
 from dpdb.lab.attacks import (
     anonymity,
     many_answers,

@@ -13,8 +13,8 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import StudentFileError
-from dpdb.interfaces.commands.lab import main
-from dpdb.interfaces.commands.lab_class_files import audit
+from dpdb.interfaces.commands.lab.attacks import main
+from dpdb.interfaces.commands.lab.class_files import audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
 from dpdb.lab.classroom.attack_file import TIME_LIMIT, StudentProcess

@@ -98,7 +98,7 @@ MUTANTS: list[Mutant] = [
     ("interfaces/console/chart.py", "import pandas", {DOORS}),
     ("interfaces/console/chart.py", "import dpdb.interfaces.cli.parsers", {WITHIN_DOORS, CIRCLES}),
     ("interfaces/prompt/shell.py", "import dpdb.interfaces.cli.batch", {WITHIN_DOORS}),
-    ("interfaces/jupyter.py", "import dpdb.interfaces.commands.check", {WITHIN_DOORS}),
+    ("interfaces/jupyter.py", "import dpdb.interfaces.commands.owner.check", {WITHIN_DOORS}),
     ("lab/attacks/repeats.py", "import dpdb.session.session", {ATTACKS}),
     ("lab/attacks/query_sets.py", "from dpdb import errors", {ATTACKS}),
     ("lab/attacks/anonymity.py", "import pandas", {ATTACKS}),

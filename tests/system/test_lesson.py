@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dpdb import manual
-from dpdb.interfaces.commands import lab, lab_room
+from dpdb.interfaces.commands.lab import attacks as lab
+from dpdb.interfaces.commands.lab import room as lab_room
 from dpdb.lab.attacks import query_sets
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.player import attack_of, module_of

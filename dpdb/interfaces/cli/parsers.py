@@ -135,15 +135,15 @@ class Subcommand:
 
 
 SUBCOMMANDS = {
-    "init": Subcommand("init", "draft a policy for a data file"),
-    "check": Subcommand("check", "which cells do not fit a policy"),
-    "trial": Subcommand("trial", "rows made up from a policy, as files to practise on"),
-    "prepare": Subcommand("prepare", "write a data file anew as Parquet"),
+    "init": Subcommand("owner.init", "draft a policy for a data file"),
+    "check": Subcommand("owner.check", "which cells do not fit a policy"),
+    "trial": Subcommand("owner.trial", "rows made up from a policy, as files to practise on"),
+    "prepare": Subcommand("owner.prepare", "write a data file anew as Parquet"),
     "mcp": Subcommand("mcp", "an assistant asks, over standard input and output"),
-    "budget": Subcommand("budget", "a budget that lasts: open, show, grant, verify"),
-    "risk": Subcommand("risk", "which epsilon is safe enough"),
-    "utility": Subcommand("utility", "how far noise lets answers be relied on"),
-    "lab": Subcommand("lab", "attacks on statistical databases"),
+    "budget": Subcommand("owner.budget", "a budget that lasts: open, show, grant, verify"),
+    "risk": Subcommand("lab.risk", "which epsilon is safe enough"),
+    "utility": Subcommand("lab.utility", "how far noise lets answers be relied on"),
+    "lab": Subcommand("lab.attacks", "attacks on statistical databases"),
     "help": Subcommand("help", "the manual"),
     "completion": Subcommand("completion", "completion for bash, zsh or fish"),
     "man": Subcommand("man", "the man page"),

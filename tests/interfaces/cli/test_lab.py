@@ -12,8 +12,8 @@ import pytest
 from wcwidth import wcswidth
 
 from dpdb.errors import DataFileError, UsageError
-from dpdb.interfaces.commands import lab
-from dpdb.interfaces.commands.lab import main
+from dpdb.interfaces.commands.lab import attacks as lab
+from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue, find
 
@@ -185,7 +185,7 @@ def test_a_picture(tmp_path: Path) -> None:
 
 def test_listing_loads_neither_numpy_nor_pandas() -> None:
     script = (
-        "import sys; from dpdb.interfaces.commands.lab import main; main([]);"
+        "import sys; from dpdb.interfaces.commands.lab.attacks import main; main([]);"
         "sys.exit(any(m in sys.modules for m in ('numpy', 'pandas')))"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)

@@ -217,7 +217,7 @@ def test_a_file_that_cannot_be_written(name: str, tmp_path: Path) -> None:
 def test_what_draws_nothing_loads_no_matplotlib() -> None:
     """Neither the figures in the terminal, nor what every command loads."""
     script = (
-        "import sys; from dpdb.interfaces.cli.main import main; import dpdb.interfaces.commands.risk, dpdb.interfaces.commands.lab;"
+        "import sys; from dpdb.interfaces.cli.main import main; import dpdb.interfaces.commands.lab.risk, dpdb.interfaces.commands.lab.attacks;"
         "main(['utility', '--figure', '1']); main(['lab']);"
         "sys.exit(any(m in sys.modules for m in ('matplotlib', 'jinja2')))"
     )

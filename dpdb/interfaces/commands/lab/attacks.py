@@ -14,8 +14,8 @@ from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import data_file, epsilon_as_float, limit, seed, trials
 from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, write
-from dpdb.interfaces.commands.lab_class_files import audit, score
-from dpdb.interfaces.commands.lab_room import main as room
+from dpdb.interfaces.commands.lab.class_files import audit, score
+from dpdb.interfaces.commands.lab.room import main as room
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.attack_file import TIME_LIMIT, TO_ERRORS

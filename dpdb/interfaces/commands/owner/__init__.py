@@ -1,0 +1,1 @@
+"""The subcommands of the data owner: files and policies, budgets and accounts."""
