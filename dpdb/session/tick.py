@@ -29,8 +29,10 @@ from dpdb.privacy.noise.protocols import Noise
 
 TICK = 0.01
 """The length of the shortest tick in seconds."""
-_MULTIPLES = (1, 2, 5, 10)
-"""The lengths of ticks, as multiples of the shortest."""
+_MULTIPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""The lengths of ticks, as multiples of the shortest. One statement alone has ten at most; those
+that are planned together, or that wait for others of a server, can have more.
+"""
 _LEAST = 0.001
 """The least T in seconds, whatever the plan: the shortest tick is ten times as long."""
 _TICKS_TO_DROP = 50

@@ -21,7 +21,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.parametrize("taken", [0.0003, 0.0141, 1.2999])
-@pytest.mark.parametrize(("unit", "length"), [(0, 10), (0.001, 10), (0.0011, 20), (0.01, 100)])
+@pytest.mark.parametrize(
+    ("unit", "length"), [(0, 10), (0.001, 10), (0.0011, 20), (0.01, 100), (0.03, 500)]
+)
 def test_answers_leave_on_a_tick(
     clock: list[float], taken: float, unit: float, length: int
 ) -> None:
