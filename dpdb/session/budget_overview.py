@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dpdb.answers.record import AnswerRecord, Cell, columns_of
-from dpdb.ledger import custodian
-from dpdb.ledger.accounts import user
+from dpdb.ledger import accounts, custodian, people
 from dpdb.ledger.book.book import Sealed
 from dpdb.ledger.book.entries import Charge, Decision, Entry
 from dpdb.ledger.book.state import decision_of, spent_in_all
@@ -31,24 +30,65 @@ RECENT = 20
 def open_budget(policy: Policy) -> None:
     """Make the ledger of the budget that the policy names; it is for the data as they are now."""
     key = custodian.new_key()
-    custodian.open_budget(policy, user(), key, _digests(policy, key))
+    custodian.open_budget(policy, accounts.user(), key, _digests(policy, key))
 
 
 def accept(policy: Policy, why: str, *, fresh: bool) -> None:
     """Let the budget be for the data and the policy as they are now."""
     book = custodian.book_to_accept_for(policy)
     key = decision_of(book, book.last().entry).key
-    custodian.accept(book, policy, user(), why, _digests(policy, key), fresh=fresh)
+    custodian.accept(book, policy, accounts.user(), why, _digests(policy, key), fresh=fresh)
 
 
 def grant(policy: Policy, analyst: str, epsilon: Fraction) -> None:
     """Let an analyst spend up to `epsilon` of the budget."""
-    custodian.grant(custodian.book_of(policy), user(), analyst, epsilon)
+    custodian.grant(custodian.book_of(policy), accounts.user(), analyst, epsilon)
 
 
 def revoke(policy: Policy, analyst: str) -> None:
     """Let an analyst ask no more."""
-    custodian.revoke(custodian.book_of(policy), user(), analyst)
+    custodian.revoke(custodian.book_of(policy), accounts.user(), analyst)
+
+
+def add_user(
+    policy: Policy, name: str, password: str | None, epsilon: Fraction | None, *, token: bool
+) -> str | None:
+    """Make an account of an analyst, who may spend up to `epsilon`; its token, if it has one."""
+    user, made = people.new_user(name, password), None
+    if token:
+        user, made = user.with_token()
+    custodian.add_user(custodian.book_of(policy), accounts.user(), user, epsilon)
+    return made
+
+
+def remove_user(policy: Policy, name: str) -> None:
+    """Remove an account, and let the analyst ask no more."""
+    custodian.remove_user(custodian.book_of(policy), accounts.user(), name)
+
+
+def new_token(policy: Policy, name: str) -> str:
+    """A new token of an account, in place of any other."""
+    return people.new_token(custodian.book_of(policy), name)
+
+
+def users_record(policy: Policy) -> AnswerRecord:
+    """All accounts: since when, with what, and the most that each may spend."""
+    book = custodian.book_of(policy)
+    last = book.last().entry
+    decision = decision_of(book, last)
+    limits = decision.limits or {}
+    rows = [
+        (
+            user.name,
+            utc_time(user.made),
+            user.password is not None,
+            user.token is not None,
+            float(limits[user.name]) if user.name in limits else None,
+        )
+        for user in people.users(book, people.key_of(book)).values()
+    ]
+    balance = Balance.after(budget_in(decision.terms), last.totals.loss)
+    return _shown(("name", "since", "password", "token", "limit"), rows, balance)
 
 
 def overview(policy: Policy) -> dict[str, AnswerRecord]:

@@ -33,8 +33,9 @@ Statements are separated by semicolons and come after the files, from -c, from -
 from standard input; without any, at a terminal, dpdb is a shell.
 `dpdb init FILE.csv` drafts a policy for a data file, and `dpdb check POLICY` tells which cells
 do not fit it; `dpdb prepare` writes it anew as Parquet; `dpdb budget` opens and
-watches a budget that lasts beyond a session; `dpdb utility` tells how far noise lets answers
-be relied on, `dpdb risk` which epsilon is safe enough; `dpdb lab` shows attacks;
+watches a budget that lasts beyond a session, `dpdb user` adds accounts to it;
+`dpdb utility` tells how far noise lets answers be relied on, `dpdb risk` which epsilon is
+safe enough; `dpdb lab` shows attacks;
 `dpdb help [TOPIC]` is the manual, `dpdb man` the man page, and `dpdb completion SHELL` lets
 bash, zsh or fish complete all of these.
 exit codes: 0 all answered, 1 a statement failed, 2 usage, policy, file or

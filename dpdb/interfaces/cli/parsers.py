@@ -141,6 +141,7 @@ SUBCOMMANDS = {
     "prepare": Subcommand("owner.prepare", "write a data file anew as Parquet"),
     "mcp": Subcommand("mcp", "an assistant asks, over standard input and output"),
     "budget": Subcommand("owner.budget", "a budget that lasts: open, show, grant, verify"),
+    "user": Subcommand("owner.user", "accounts of those who ask a server"),
     "risk": Subcommand("lab.risk", "which epsilon is safe enough"),
     "utility": Subcommand("lab.utility", "how far noise lets answers be relied on"),
     "lab": Subcommand("lab.attacks", "attacks on statistical databases"),
