@@ -6,6 +6,7 @@ losses are easily added up wrongly, and ledgers, plans and noise that are wrong 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +27,9 @@ from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.weighted_keys import UNIT, WeightedKeys
+from tests.support.draw_losses import WeighedKeys
+from tests.support.loss_sums import gaussian_delta
 from tests.support.random_sessions import rows_policy
 from tests.support.units import Database, Row
 from tests.support.witnessed_draws import Witness
@@ -141,6 +145,17 @@ def caught(asked: Asked, wrong: Any) -> bool:
     with wrong, pytest.raises(AssertionError):
         check(*asked, seed=1)
     return True
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 5), Fraction(1, 10**6)])
+def test_keys_by_weights_lose_no_more_than_they_say(delta: Fraction) -> None:
+    """At a large δ the noise alone has more ρ than ε²/2; all but δ is ε-DP all the same."""
+    mechanism = WeightedKeys(Fraction(1), delta, 2)
+    own = math.isqrt(UNIT**2 // 2)
+    one = {"p": 3 * UNIT, "q": 5 * UNIT}
+    lost = WeighedKeys(mechanism).lost(one, {key: weight + own for key, weight in one.items()})
+    assert lost.rho <= mechanism.loss.rho
+    assert gaussian_delta(lost.moves, mechanism.epsilon) + lost.delta <= delta
 
 
 def test_a_ledger_to_which_all_filters_exclude_each_other_is_caught(session: Sessions) -> None:

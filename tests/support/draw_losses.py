@@ -402,13 +402,19 @@ class WeighedKeys:
     mechanism: WeightedKeys
 
     def lost(self, one: Mapping[Any, int], other: Mapping[Any, int]) -> Lost:
-        """Keys that both tables have move by their weights, and others may give a table away."""
+        """Keys that both tables have move by their weights, and others may give a table away.
+
+        Of (ε, δ)-DP by another theorem all but δ is ε-DP ([KOV15]), and so ε²/2-zCDP: where δ is
+        large, that is less than the ρ of the noise.
+        """
         both = one.keys() & other.keys()
         moves = [abs(one[key] - other[key]) for key in both if one[key] != other[key]]
         alone = [weight for each in (one, other) for key, weight in each.items() if key not in both]
         variance = self.mechanism.variance
         shown = 1 - math.prod(1 - self._chance(weight) for weight in alone)
         rho = sum((move**2 / (2 * variance) for move in moves), ZERO)
+        if not self.mechanism.concentrated:
+            rho = min(rho, self.mechanism.epsilon**2 / 2)
         return Lost(delta=below(shown), rho=rho, moves=tuple((move, variance) for move in moves))
 
     def _chance(self, weight: int) -> float:

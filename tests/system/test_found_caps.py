@@ -284,6 +284,14 @@ def test_a_policy_that_finds_caps_is_as_if_they_were_set(tmp_path: Path) -> None
         assert (release.mechanism, release.sensitivity) == ("laplace", rows)
 
 
+@pytest.mark.parametrize("asked", ["SUM(x * 0) FROM t", "SUM(x) FROM t WHERE x = 0"])
+def test_no_cap_is_paid_for_where_nobody_adds_anything(asked: str, tmp_path: Path) -> None:
+    """The bounds of what each unit adds are 0 … 0 before any row is looked at."""
+    answer = opened(tmp_path, 10).execute(f"SELECT {asked}")
+    assert (answer.rows, answer.cost.epsilon) == (((0,),), 0)
+    assert not any("was clamped to" in note for note in answer.notes)
+
+
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_declared_totals_drop_no_row_and_have_the_noise_of_the_policy_s_cap(
     neighbors: str, tmp_path: Path

@@ -57,7 +57,10 @@ def is_total(expression: Expr) -> bool:
 
 
 def sought_cap(query: Query) -> Expr | None:
-    """The number of each unit of which a query finds a cap; None if it finds none."""
+    """The number of each unit of which a query finds a cap; None if it finds none.
+
+    A SUM of nothing but zeros needs none: it is 0, and free.
+    """
     if query.options.rows_per_unit != "find" or query.subqueries or any(query.contradictions):
         return None
     table, functions = query.table, {each.function for each in query.aggregates}
@@ -69,7 +72,7 @@ def sought_cap(query: Query) -> Expr | None:
     # What is drawn must be the same whichever cap is found: counts under several filters are
     # drawn together where that is better, and a unit's rows say how much a found key costs.
     same = len(filters) == 1 and not query.found_places and table.rows_per_unit > 1
-    if not (total or same):
+    if not (total or same) or (total and _adds_nothing(query)):
         return None
     if query.options.has_accuracy_goal:
         raise InvalidOption(
@@ -92,6 +95,17 @@ def _adds_alone(query: Query) -> bool:
     return in_one_group and len(functions) == 1 and functions[0] in _TOTALS
 
 
+def _added(query: Query, rows: int) -> Ends | None:
+    """The bounds of what so many rows of a unit add to the only aggregate."""
+    return unit_column("", query.aggregates[0], query.where, rows).bounds
+
+
+def _adds_nothing(query: Query) -> bool:
+    """Whether no unit can add anything to the only aggregate."""
+    bounds = _added(query, query.table.rows_held)
+    return bounds is not None and not any(bounds)
+
+
 def with_declared_total(query: Query) -> Query | None:
     """A SUM alone that clamps what a unit adds to what its rows may add by the policy's cap.
 
@@ -105,8 +119,7 @@ def with_declared_total(query: Query) -> Query | None:
     (summed,) = query.aggregates
     if summed.function is not Function.SUM or single_value(summed.argument) is not None:
         return None
-    most = table.rows_per_unit
-    bounds = unit_column("", summed, query.where, most).bounds
+    bounds = _added(query, table.rows_per_unit)
     if bounds is None:
         return None
     ends = min(bounds[0], Fraction(0)), max(bounds[1], Fraction(0))
