@@ -40,7 +40,12 @@ class Units:
     def of(self, world: World) -> Policy:
         world.duck.execute(f"DELETE FROM t WHERE {self.unit} IS NULL")
         (table,) = world.policy.tables
-        owned = replace(table, unit=self.unit, rows_per_unit=self.rows_per_unit)
+        owned = replace(
+            table,
+            unit=self.unit,
+            rows_per_unit=self.rows_per_unit,
+            rows_held_per_unit=ROWS,
+        )
         return replace(world.policy, tables=(owned,))
 
 

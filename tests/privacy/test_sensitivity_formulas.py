@@ -104,13 +104,12 @@ def test_the_formula_of_tallies_is_the_largest_change(
     contribution = Contribution(relation, True, cells, rows)
     for lower, upper in combinations_with_replacement((-3, -1, 0, 1, 3), 2):
         entries = [*product(range(cells), range(3), range(lower, upper + 1)), (0, 0, 0)]
-        units = list({_scores(each, cells) for each in product(entries, repeat=rows)})
-        before = units if relation is REPLACE else [((0,) * 3,) * cells]
+        units = np.array(list({_scores(each, cells) for each in product(entries, repeat=rows)}))
         score = span = 0
-        for one, other in product(before, units):
-            changes = [np.subtract(*pair) for pair in zip(one, other, strict=True)]
-            score = max(score, sum(int(abs(change).max()) for change in changes))
-            span = max(span, sum(int(np.ptp(change)) for change in changes))
+        for one in units if relation is REPLACE else np.zeros((1, cells, 3), dtype=int):
+            changes = one - units  # by unit, cell and value
+            score = max(score, int(abs(changes).max(axis=2).sum(axis=1).max()))
+            span = max(span, int(np.ptp(changes, axis=2).sum(axis=1).max()))
         planned = sensitivity.tally(lower, upper, contribution)
         one_sided = sensitivity.is_one_sided_tally(lower, upper, contribution)
         chosen_by = Exponential(planned, Fraction(1), one_sided)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b, shake_256
 
 Cell = int | float | str | None
@@ -18,8 +18,9 @@ def row_hash(sample_key: str, cells: Iterable[tuple[str, Cell]]) -> int:
     return mixed(sum(term(sample_key, place, cell) for place, cell in cells) & ALL)
 
 
+@lru_cache(2**16, typed=True)
 def term(sample_key: str, place: str, cell: Cell) -> int:
-    """The term of a cell."""
+    """The term of a cell; a whole number has another one than the same double."""
     drawn = blake2b(place.encode(), key=_secret(sample_key), digest_size=24).digest()
     factor, added, null = struct.unpack("<3Q", drawn)
     return null if cell is None else mixed((factor | 1) * _word(sample_key, cell) + added & ALL)

@@ -17,6 +17,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.session import gate
 from dpdb.session.session import Session
 from tests.support.loss_sums import Lost, epsilon_by_rho, gaussian_delta
+from tests.support.planned_once import planned_once
 from tests.support.units import Database
 from tests.support.witnessed_draws import Source, Witness
 
@@ -91,9 +92,10 @@ def _reported(error: Exception) -> DpdbError:
 def check(script: Script, one: Database, other: Database, seed: int) -> tuple[list[Told], Witness]:
     """Hold what a session tells, and what it loses, against what it may."""
     witness = Witness(Source(seed), Random(seed))
-    first = run(script, one, witness)
-    witness.again, witness.source = iter(witness.draws), Source(seed + 1)
-    second = run(script, other, witness)
+    with planned_once():
+        first = run(script, one, witness)
+        witness.again, witness.source = iter(witness.draws), Source(seed + 1)
+        second = run(script, other, witness)
     for here, there in zip(first, second, strict=True):
         assert here.text == there.text, f"{here.text}\n{there.text}\n{script}"
     assert next(witness.again, None) is None, script

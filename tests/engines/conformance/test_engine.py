@@ -6,6 +6,8 @@ The small tables' results are written out; the large ones' are those of the engi
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from dpdb.plan.ranges.statistics import (
 from dpdb.policy.catalog import Policy
 from tests.engines.conformance.conftest import OpenEngine
 from tests.engines.conformance.test_order import QUERIES, TOP, UNITS, wild_rows, written
-from tests.support.exactly import planned, raw, write
+from tests.support.exactly import planned, raw, raw_of, write
 from tests.support.plain_engine import PlainEngine
 
 POLICY = """
@@ -81,8 +83,26 @@ CAPS = {"rows": "", "one": 'unit = "who"', "two": 'unit = "who"\nrows_per_unit =
 
 
 def table(folder: Path, rows: list[str], unit: str = "") -> Policy:
-    text = HEADER + "\n".join(rows) + "\n"
-    return write(folder, "t", text.encode("utf-8", "surrogateescape"), POLICY.format(unit=unit))
+    return write(folder, "t", encoded(rows), POLICY.format(unit=unit))
+
+
+def encoded(rows: list[str]) -> bytes:
+    return (HEADER + "\n".join(rows) + "\n").encode("utf-8", "surrogateescape")
+
+
+PlansOf = Callable[[str], tuple[Policy, Mapping[str, Plan]]]
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> PlansOf:
+    """A table for each cap, and the plans of all statements, whatever rows are then written."""
+
+    @cache
+    def of(cap: str) -> tuple[Policy, Mapping[str, Plan]]:
+        policy = table(tmp_path_factory.mktemp("planned"), [], CAPS[cap])
+        return policy, {text: planned(text, policy) for text in STATEMENTS}
+
+    return of
 
 
 def results(plan: Plan, engine: Engine) -> tuple[Exact, ...]:
@@ -166,7 +186,8 @@ def test_the_rows_held_of_a_unit_are_the_same_in_each_engine(
     policy = write(tmp_path, "t", "\n".join(["who,id,g,x", *rows]) + "\n", declared)
     wheres = ["", " WHERE x > 30", " WHERE g = 'a'", " WHERE x > 60 OR g = 'b'"]
     texts = [f"SELECT SUM(x), COUNT(*) FROM t{where}" for where in wheres]
-    same_as_plain(policy, [*texts, *(f"{text} GROUP BY g" for text in texts)], open_fast_engine())
+    texts += [f"{text} GROUP BY g" for text in texts]
+    same_as_plain(in_plain_python(policy, texts), open_fast_engine())
 
 
 def test_a_number_names_a_unit_in_one_group_or_in_several(
@@ -228,12 +249,13 @@ def test_rows_counts_all_rows(open_engine: OpenEngine, tmp_path: Path) -> None:
 @pytest.mark.parametrize("cap", ["rows", "many"])
 @pytest.mark.parametrize("rows", [ROWS, [], HOSTILE, ROWS * 8], ids=["few", "none", "bad", "many"])
 def test_the_shape_follows_from_the_plan(
-    open_engine: OpenEngine, tmp_path: Path, rows: list[str], cap: str
+    open_engine: OpenEngine, plans: PlansOf, rows: list[str], cap: str
 ) -> None:
     """Number of cells and types of arrays, whatever the rows are; only ranks have a length."""
-    policy, engine = table(tmp_path, rows, CAPS[cap]), open_engine()
-    for text in STATEMENTS:
-        plan = planned(text, policy)
+    policy, asked = plans(cap)
+    policy.tables[0].path.write_bytes(encoded(rows))
+    engine = open_engine()
+    for plan in asked.values():
         exact = results(plan, engine)
         assert len(exact) == len(plan.releases)
         for release, result in zip(plan.releases, exact, strict=True):
@@ -266,15 +288,14 @@ def test_the_shape_follows_from_the_plan(
 
 @pytest.mark.parametrize("cap", CAPS)
 def test_the_order_of_rows_does_not_matter(
-    open_engine: OpenEngine, tmp_path: Path, cap: str
+    open_engine: OpenEngine, plans: PlansOf, cap: str
 ) -> None:
     rows, orders = [*ROWS * 3, *HOSTILE[7:12]], []
+    policy, asked = plans(cap)
     for seed in range(2):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        policy = table(folder, random.Random(seed).sample(rows, len(rows)), CAPS[cap])
+        policy.tables[0].path.write_bytes(encoded(random.Random(seed).sample(rows, len(rows))))
         engine = open_engine()
-        orders.append([raw(text, policy, engine) for text in STATEMENTS[::4]])
+        orders.append([raw_of(asked[text], engine) for text in STATEMENTS[::4]])
     assert orders[0] == orders[1]
 
 
@@ -291,32 +312,46 @@ def test_a_missing_file_is_said_to_be_missing(open_engine: OpenEngine, tmp_path:
 # ------------------------------------------------------------------------- against plain Python
 
 
-def same_as_plain(policy: Policy, texts: list[str], engine: Engine) -> None:
-    """The same integers, bit by bit, in the same types."""
+Expected = dict[str, tuple[Plan, list[list[Any]]]]
+
+
+def in_plain_python(policy: Policy, texts: list[str]) -> Expected:
+    """The plan of each statement, and its integers, bit by bit, in their types."""
     plain = PlainEngine()
-    for text in texts:
-        plan = planned(text, policy, plain)
-        expected = [shown(result) for result in results(plan, plain)]
-        assert [shown(result) for result in results(plan, engine)] == expected, text
+    plans = {text: planned(text, policy, plain) for text in texts}
+    return {text: (plan, [*map(shown, results(plan, plain))]) for text, plan in plans.items()}
 
 
-@pytest.mark.parametrize("cap", CAPS)
-def test_hostile_cells_are_the_same_as_in_plain_python(
-    open_fast_engine: OpenEngine, tmp_path: Path, cap: str
-) -> None:
-    """Cells that are cut off or too long, that are no numbers, doubles or UTF-8."""
+def same_as_plain(expected: Expected, engine: Engine) -> None:
+    for text, (plan, own) in expected.items():
+        assert [*map(shown, results(plan, engine))] == own, text
+
+
+@pytest.fixture(params=CAPS, scope="module")
+def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Expected:
     chance = random.Random(5)
     mixed = [",".join(chance.choice(HOSTILE[7:]).split(",")[:1] + chance.choice(ROWS).split(",")[1:])
              for _ in range(30)]  # fmt: skip
-    policy = table(tmp_path, [*ROWS, *mixed, *HOSTILE], CAPS[cap])
-    same_as_plain(policy, STATEMENTS, open_fast_engine())
+    rows, folder = [*ROWS, *mixed, *HOSTILE], tmp_path_factory.mktemp("hostile")
+    return in_plain_python(table(folder, rows, CAPS[request.param]), STATEMENTS)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+def test_hostile_cells_are_the_same_as_in_plain_python(
+    open_fast_engine: OpenEngine, hostile: Expected
+) -> None:
+    """Cells that are cut off or too long, that are no numbers, doubles or UTF-8."""
+    same_as_plain(hostile, open_fast_engine())
+
+
+@pytest.fixture(params=UNITS, scope="module")
+def wild(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Expected:
+    rows, folder = random.Random(3).sample(wild_rows(seed=6), 60), tmp_path_factory.mktemp("wild")
+    policy = written(folder, rows, neighbors="replace", unit=UNITS[request.param])
+    return in_plain_python(policy, QUERIES[::3])
+
+
 def test_wild_values_are_the_same_as_in_plain_python(
-    open_fast_engine: OpenEngine, tmp_path: Path, unit: str
+    open_fast_engine: OpenEngine, wild: Expected
 ) -> None:
     """2^53 beside ones, values over thirty orders of magnitude, units with many rows."""
-    rows = random.Random(3).sample(wild_rows(seed=6), 60)
-    policy = written(tmp_path, rows, neighbors="replace", unit=UNITS[unit])
-    same_as_plain(policy, QUERIES[::3], open_fast_engine())
+    same_as_plain(wild, open_fast_engine())
