@@ -44,6 +44,7 @@ ANSWERS = "The rooms of answers"
 LEDGER = "The rooms of the ledger"
 DOORS = "Doors see answers, and keep nobody waiting"
 WITHIN_DOORS = "The rooms of the doors"
+SERVER = "The server sees sessions, never engines, and its front sees neither"
 PRIVACY = "The rooms of privacy"
 ATTACKS = "An attack sees a session and nothing below it"
 STUDENTS = "A student's process is given no session"
@@ -99,6 +100,8 @@ MUTANTS: list[Mutant] = [
     ("interfaces/console/chart.py", "import dpdb.interfaces.cli.parsers", {WITHIN_DOORS, CIRCLES}),
     ("interfaces/prompt/shell.py", "import dpdb.interfaces.cli.batch", {WITHIN_DOORS}),
     ("interfaces/jupyter.py", "import dpdb.interfaces.commands.owner.check", {WITHIN_DOORS}),
+    ("server/logins.py", "import dpdb.session.session", {SERVER}),
+    ("server/log.py", "def late(): import numpy", {SERVER}),
     ("lab/attacks/repeats.py", "import dpdb.session.session", {ATTACKS}),
     ("lab/attacks/query_sets.py", "from dpdb import errors", {ATTACKS}),
     ("lab/attacks/anonymity.py", "import pandas", {ATTACKS}),
