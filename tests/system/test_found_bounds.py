@@ -157,6 +157,57 @@ def test_of_too_few_rows_there_is_no_answer_and_nothing_is_kept(tmp_path: Path) 
     assert not any("found before" in note for note in later.notes)
 
 
+def test_a_variance_has_the_ends_of_an_average(tmp_path: Path) -> None:
+    """Of a normal column of deviation 50."""
+    session = opened(tmp_path)
+    answer = session.execute("SELECT STDDEV(n), VAR_POP(n) FROM t")
+    assert answer.cost.epsilon == EACH
+    assert answer.rows[0] == (pytest.approx(50, abs=4), pytest.approx(2_500, abs=400))
+    low, high = clamped(answer.notes[0])
+    assert 500 < low < 900
+    assert 1_100 < high < 1_500
+    explained = FORMATS["table"](session.explain("SELECT VARIANCE(x) FROM t"))
+    assert "scale  2.05·(U - L)²/0.75, known once the bounds are" in explained
+    scale = answer.releases[1].scale
+    assert scale == pytest.approx(2.05 * (high - low) ** 2 / 0.75, rel=0.01)
+    mean = session.execute("SELECT AVG(n) FROM t")
+    assert mean.notes[0].endswith("found before")
+    few = opened(tmp_path, rows=300).execute("SELECT STDDEV(n) FROM t")
+    assert few.rows == ((None,),)
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+@pytest.mark.parametrize("composition", ["pure", "zcdp"])
+@pytest.mark.parametrize("asked", [
+    "AVG({0}), VARIANCE({0}), SUM({0})", "STDDEV({0}), COUNT({0}), COUNT(*)",
+    "VAR_POP({0}), AVG(c), MEDIAN(n)", "SUM({0}), STDDEV_POP({0} * 1e9)",
+])  # fmt: skip
+def test_what_is_drawn_does_not_depend_on_the_bounds_that_are_found(
+    asked: str, composition: str, neighbors: str, tmp_path: Path
+) -> None:
+    """Else the answer would be refused once its bounds are found, or charged for too little."""
+    budget = f'composition = "{composition}"\ndelta = 1e-6'
+    session = opened(tmp_path, rows=2_000, neighbors=neighbors, budget=budget)
+    for what in ("n", "c", "x - x", "wide * 1e-3"):
+        statement = f"SELECT {asked.format(what)} FROM t"
+        expected = session.explain(statement).cost
+        assert session.execute(statement).cost == expected
+
+
+def test_a_quantile_needs_no_bounds_and_no_part_of_epsilon(tmp_path: Path) -> None:
+    """It is chosen among all numbers, by e^-ε for each rank; of few rows ± tells nothing."""
+    session = opened(tmp_path)
+    asked = "SELECT QUANTILE(n, 0.1), MEDIAN(n), QUANTILE(n, 0.9) FROM t"
+    low, middle, high = session.execute(asked).rows[0]
+    assert middle == pytest.approx(1_000, abs=3)
+    assert (low, high) == (pytest.approx(936, abs=10), pytest.approx(1_064, abs=10))
+    exact = session.execute("SELECT MEDIAN(x), MEDIAN(d) FROM t WHERE g = 0")
+    assert not any(each.mechanism == "ends" for each in exact.releases)
+    assert exact.rows[0][0] == pytest.approx(250, abs=2)
+    few = opened(tmp_path, rows=3, seed=2).execute("SELECT MEDIAN(n) FROM t")
+    assert few.notes == ("± of MEDIAN(n) is unknown: as wide as its bounds",)
+
+
 @pytest.mark.parametrize("town", ["g", "town"])
 def test_groups_share_the_bounds_of_all_rows(town: str, tmp_path: Path) -> None:
     session = opened(tmp_path, budget="delta = 1e-6")
@@ -289,8 +340,7 @@ def test_sums_that_have_bounds_of_their_own_keep_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "hint"),
     [
-        ("SELECT MEDIAN(n) FROM t", MissingBounds, "APPROX_BOUNDS(n)"),
-        ("SELECT STDDEV(n) FROM t", MissingBounds, "APPROX_BOUNDS(n)"),
+        ("SELECT MODE(g, x) FROM t", MissingBounds, "APPROX_BOUNDS(x)"),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1e-5) SUM(n) FROM t",
          TooLarge, "more epsilon"),
         ("SELECT SUM(a) FROM (SELECT g, AVG(n) AS a FROM t GROUP BY g) AS s", MissingBounds,

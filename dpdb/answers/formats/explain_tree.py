@@ -189,13 +189,14 @@ def _facts(
 
 
 def _scale_in_bounds(release: Release) -> str:
-    """The scale of a vector as a multiple of the width of bounds U and L; empty if it is none."""
+    """The scale of a vector by the width of bounds U and L, or its square; empty if it is none."""
     vector, noise = release.statistic, release.noise
     if not (isinstance(vector, Joint) and vector.grid and isinstance(noise, Additive)):
         return ""
-    times = noise.scale * noise.epsilon / (vector.grid.upper - vector.grid.lower)
+    power = max(len(each.coefficients) - 1 for each in vector.totals)
+    times = noise.scale * noise.epsilon / (vector.grid.upper - vector.grid.lower) ** power
     shown = "" if times == 1 else f"{figure(times)}·"
-    return f"{shown}(U - L)/{decimal(noise.epsilon)}, "
+    return f"{shown}(U - L){'²' * (power == 2)}/{decimal(noise.epsilon)}, "
 
 
 def _about(drawn: _Drawn, given: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -55,6 +55,9 @@ SAMPLED = (Function.VAR_SAMP, Function.STDDEV_SAMP)
 DEVIATIONS = (Function.STDDEV_SAMP, Function.STDDEV_POP)
 """The functions that are the root of a variance."""
 
+VARIANCES = (Function.VAR_SAMP, Function.VAR_POP, *DEVIATIONS)
+"""The functions that are made of the mean square."""
+
 
 @dataclass(frozen=True)
 class Aggregate:

@@ -19,7 +19,7 @@ from dpdb.plan.expressions.expressions import (
     conjunction,
 )
 from dpdb.plan.expressions.single_values import SingleValue, single_value
-from dpdb.plan.logical.query import Aggregate, Function, Options, Output, Query
+from dpdb.plan.logical.query import VARIANCES, Aggregate, Function, Options, Output, Query
 from dpdb.plan.physical.caps import capped_value, finding_cap, is_total, sought_cap, with_cap
 from dpdb.plan.ranges.ranges import Environment, interval
 from dpdb.policy.catalog import Column, Kind
@@ -29,11 +29,19 @@ FOUND = Fraction(1, 4)
 """The part of a query's share that finds bounds."""
 MOST_SOUGHT = 4
 """The most arguments whose bounds one query finds."""
+_SOUGHT = {Function.SUM, Function.AVG, *VARIANCES}
+"""The functions of which bounds are found; other ones need none, or keep those declared.
+
+The mean square, as the mean, is worth following as far as some number of rows over ε lie beyond:
+an end that is farther out by d has d more noise over n, and cuts d less of each of them. So the
+ends of a variance are those of an average. A quantile chooses among gaps by their ranks, so that
+any bounds do: the widest gap weighs e^(-ε·rank) times its length.
+"""
 Bounds = Mapping[Expr, tuple[Fraction, Fraction]]
 
 
 def sought(query: Query) -> tuple[Expr, ...]:
-    """The arguments whose bounds a query finds, each once: those of SUM and AVG.
+    """The arguments whose bounds a query finds, each once: those of SUM, AVG and VARIANCE.
 
     They are columns, and expressions that have no bounds otherwise; or it is the number of each
     unit of which the query finds a cap.
@@ -68,9 +76,9 @@ def sought(query: Query) -> tuple[Expr, ...]:
 
 
 def _is_sought(aggregate: Aggregate) -> bool:
-    """Whether bounds of an aggregate can be found: of a SUM or AVG, but not of one value a unit."""
+    """Whether bounds of an aggregate can be found: not of one value of each unit."""
     argument = aggregate.argument
-    if argument is None or aggregate.function not in (Function.SUM, Function.AVG):
+    if argument is None or aggregate.function not in _SOUGHT:
         return False
     if argument.kind not in (Kind.INTEGER, Kind.NUMBER) or single_value(argument) is not None:
         return False
@@ -121,7 +129,7 @@ def clamp(argument: Expr, low: Fraction, high: Fraction) -> Call:
 
 
 def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query:
-    """The query with these arguments of COUNT, SUM and AVG clamped.
+    """The query with these arguments of COUNT, SUM, AVG and VARIANCE clamped.
 
     With `counted` it has the number of each of them besides, in one vector with their sums, and
     noise whose loss does not depend on the bounds, as that of Gaussian noise of a few steps does.
@@ -135,7 +143,7 @@ def with_bounds(query: Query, bounds: Bounds, *, counted: bool = False) -> Query
             return with_cap(replace(query, options=options), cap, ends)
     aggregates = [
         replace(each, argument=clamp(each.argument, *bounds[each.argument]))
-        if each.function in (Function.COUNT, Function.SUM, Function.AVG)
+        if each.function in {Function.COUNT, *_SOUGHT}
         and each.argument is not None
         and each.argument in bounds
         else each
@@ -172,6 +180,8 @@ def missing_bounds(aggregate: Aggregate, known: Environment, options: Options) -
         suggestion, found = f"; for some epsilon APPROX_BOUNDS({name}) suggests some", ""
         if dated:
             suggestion = ""
+        elif aggregate.function is Function.QUANTILE and options.bounds != "find":
+            suggestion, found = "", "SET bounds = 'find' looks for it without any bounds; or "
         elif not _is_sought(aggregate) or options.has_accuracy_goal or options.kind.is_euclidean:
             pass
         elif options.bounds == "find":

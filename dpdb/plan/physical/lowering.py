@@ -146,7 +146,9 @@ class AggregateLowering:
                 return self._quantile(Fraction(1), self._extremes_grid())
             case Function.QUANTILE:
                 assert aggregate.fraction is not None
-                return self._quantile(aggregate.fraction, self._grid)
+                found = self.context.options.bounds in ("find", "found")
+                grid = self._extremes_grid() if found else self._grid
+                return self._quantile(aggregate.fraction, grid)
             case Function.MODE:
                 return self._mode()
             case Function.APPROX_BOUNDS:
@@ -295,8 +297,10 @@ class AggregateLowering:
     def _extremes_grid(self) -> Grid:
         """The grid of a MIN or MAX, which a walk finds without bounds for the same ε.
 
-        Without bounds the grid reaches as far as doubles are exact, or dates go, and what is
-        beyond counts as its ends.
+        So does a quantile that is to find bounds: each gap weighs its length times e^-ε for each
+        rank, and the outermost ones are many ranks away, however wide they are. Without bounds the
+        grid reaches as far as doubles are exact, or dates go, and what is beyond counts as its
+        ends.
         """
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":

@@ -264,6 +264,8 @@ def _subject(
     apart = summed and any(Moment.SQUARES in each for each in needed)
     if not apart or Moment.SQUARES not in moments_of(aggregate):
         return argument, False
+    if context.options.bounds == "found":  # grids follow from bounds
+        return argument, True
     grid_of = AggregateLowering(context, query, aggregate, {}, 1, _CHEAP).moments.grid_of
     try:
         return argument, grid_of(True) != grid_of(False)

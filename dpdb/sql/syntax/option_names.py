@@ -21,7 +21,7 @@ SETTINGS = {
     "mechanism": f"{MECHANISMS}: the noise on counts and sums; or 'default'",
     "sensitivity": "'global', or 'smooth' for MIN, MAX and quantiles; when teaching also 'local'",
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
-    "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
+    "bounds": "'find': a quarter of epsilon finds bounds for SUM, AVG, VARIANCE; or 'declared'",
     "rows_per_unit": "'find': a part of epsilon finds what a unit may add at most; 'totals': "
     "a SUM alone clamps what a unit adds, and drops no rows; or 'declared'",
     "repeats": "'free': a repeated query is answered as before; 'fresh': it costs ε again",
@@ -49,7 +49,7 @@ OPTIONS = {
     "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
     "goal": "of CUBE and ROLLUP: 'relative', 'cells' or 'totals' are to be accurate",
     "nonnegative": "'on': counts of CUBE and ROLLUP are at least 0",
-    "bounds": "'find': a quarter of epsilon finds bounds for SUM and AVG; or 'declared'",
+    "bounds": "'find': a quarter of epsilon finds bounds for SUM, AVG, VARIANCE; or 'declared'",
     "rows_per_unit": "'find': a part of epsilon finds what a unit may add at most; 'totals': "
     "a SUM alone clamps what a unit adds, and drops no rows; or 'declared'",
 }
