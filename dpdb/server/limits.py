@@ -17,8 +17,7 @@ Clock = Callable[[], float]
 FREE = 5
 """The failed logins that have no consequence."""
 LONGEST_LOCK = 900.0
-FORGOTTEN = 3600.0
-"""How many seconds after the last failure all of them are forgotten."""
+DAY, HOUR = 86400.0, 3600.0
 MOST_KEYS = 10_000
 LONGEST_KEY = 100
 
@@ -47,10 +46,6 @@ class _Tries:
     """When the last failure was."""
     pending: int = 0
 
-    def counted(self, now: float) -> int:
-        """The failures that are not forgotten."""
-        return self.failures if now - self.last < FORGOTTEN else 0
-
 
 class Lockout:
     """Growing pauses after failed logins, of whatever key: one that does not exist fails, too.
@@ -60,8 +55,9 @@ class Lockout:
     washes out the failures of a name with other names that are tried once.
     """
 
-    def __init__(self, clock: Clock, most: int = MOST_KEYS):
-        self._clock, self._most = clock, most
+    def __init__(self, clock: Clock, forgotten: float, most: int = MOST_KEYS):
+        """All failures of a key are forgotten `forgotten` seconds after the last."""
+        self._clock, self._forgotten, self._most = clock, forgotten, most
         self._tries: dict[str, _Tries] = {}
 
     def is_open(self, key: str) -> bool:
@@ -69,7 +65,7 @@ class Lockout:
         tries, now = self._tries.get(key), self._clock()
         if tries is None:
             return True
-        failures = tries.counted(now)
+        failures = self._failures(tries, now)
         lock = min(2.0 ** min(failures - FREE, 10), LONGEST_LOCK) if failures >= FREE else 0.0
         return now >= tries.last + lock and (not tries.pending or failures + tries.pending < FREE)
 
@@ -77,7 +73,9 @@ class Lockout:
         """Note a try, which `end` ends."""
         if key not in self._tries and len(self._tries) >= self._most:
             now = self._clock()
-            idle = [(t.counted(now), t.last, k) for k, t in self._tries.items() if not t.pending]
+            idle = [
+                (self._failures(t, now), t.last, k) for k, t in self._tries.items() if not t.pending
+            ]
             if idle:
                 del self._tries[min(idle)[2]]
         self._tries.setdefault(key, _Tries()).pending += 1
@@ -87,7 +85,7 @@ class Lockout:
         tries, now = self._tries[key], self._clock()
         tries.pending -= 1
         if failed:
-            tries.failures, tries.last = tries.counted(now) + 1, now
+            tries.failures, tries.last = self._failures(tries, now) + 1, now
         elif not (tries.failures or tries.pending):
             del self._tries[key]
 
@@ -95,6 +93,10 @@ class Lockout:
         """Forget the failures of a key."""
         if key in self._tries:
             self._tries[key].failures = 0
+
+    def _failures(self, tries: _Tries, now: float) -> int:
+        """The failures that are not forgotten."""
+        return tries.failures if now - tries.last < self._forgotten else 0
 
 
 class Rates:

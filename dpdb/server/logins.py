@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from dpdb.records import dataclass
-from dpdb.server.limits import Clock, Lockout, network
+from dpdb.server.limits import DAY, HOUR, Clock, Lockout, network
 from dpdb.server.messages import People
 
 REFUSED = "name or password is wrong, or there were too many tries: wait, and try again"
@@ -96,13 +96,14 @@ class Logins:
     """Checks of passwords, with pauses by name and by address.
 
     A success forgives the failures of its name alone: who has an account cannot use it to go on
-    guessing those of others. Tokens need no pauses, as 32 random bytes cannot be guessed.
+    guessing those of others. So some 110 passwords of a name can be tried in a day, from wherever.
+    Tokens need no pauses, as 32 random bytes cannot be guessed.
     """
 
     def __init__(self, people: People, clock: Clock = time.monotonic):
         self.sessions = Sessions(people.mark, clock)
         self._people = people
-        self._names, self._addresses = Lockout(clock), Lockout(clock)
+        self._names, self._addresses = Lockout(clock, DAY), Lockout(clock, HOUR)
         self._threads = ThreadPoolExecutor(CHECKS_AT_ONCE, "dpdb-login")
         self._waiting = 0
 

@@ -3,7 +3,7 @@ from threading import Event
 
 import pytest
 
-from dpdb.server.limits import FORGOTTEN, Lockout, Places, Rates, network
+from dpdb.server.limits import DAY, HOUR, Lockout, Places, Rates, network
 from dpdb.server.logins import MOST_SESSIONS, MOST_WAITING, Logins, Sessions
 
 
@@ -142,7 +142,7 @@ def test_an_address_is_paused_whatever_names_it_tries_and_whoever_logs_in_there(
 
 
 def test_thousands_of_failures_are_no_error(clock):
-    lock = Lockout(clock)
+    lock = Lockout(clock, HOUR)
     for _ in range(3000):
         lock.begin("a")
         lock.end("a", failed=True)
@@ -153,19 +153,32 @@ def test_thousands_of_failures_are_no_error(clock):
 
 
 def test_an_hour_after_the_last_failure_all_are_forgotten(clock):
-    lock = Lockout(clock)
+    lock = Lockout(clock, HOUR)
     for _ in range(20):
         lock.begin("a")
         lock.end("a", failed=True)
-    clock.now += FORGOTTEN
+    clock.now += HOUR
     for _ in range(4):
         lock.begin("a")
         lock.end("a", failed=True)
         assert lock.is_open("a")
 
 
+def test_few_passwords_of_a_name_can_be_tried_in_a_day(clock):
+    lock, tries = Lockout(clock, DAY), 0
+    for _ in range(int(DAY)):
+        while lock.is_open("alice"):
+            lock.begin("alice")
+            lock.end("alice", failed=True)
+            tries += 1
+        clock.now += 1
+    assert 100 < tries <= 120
+    clock.now += DAY
+    assert lock.is_open("alice")
+
+
 def test_a_flood_of_names_washes_out_no_failures(clock):
-    lock = Lockout(clock, most=10)
+    lock = Lockout(clock, HOUR, most=10)
     for _ in range(6):
         lock.begin("alice")
         lock.end("alice", failed=True)
