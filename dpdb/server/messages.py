@@ -13,6 +13,13 @@ from typing import Any, Protocol, Self
 
 from dpdb.records import dataclass
 
+LONGEST_REQUEST = 2**20
+"""The most bytes of a request."""
+LONGEST_REPLY = 2**26
+"""The most bytes of a reply."""
+AT_ONCE = 16
+"""The statements that a worker answers at the same time."""
+
 
 class Action(StrEnum):
     """The actions that a session is asked for."""
@@ -26,7 +33,12 @@ class Action(StrEnum):
     BALANCE = "balance"
     """The budget, as SHOW BUDGET answers."""
     TABLES = "tables"
-    """Tables and columns as the policy declares them; as a record `ledger.terms.public_terms`."""
+    """Tables and columns as the policy declares them; as a record `ledger.terms.public_terms`.
+
+    In JSON the body is a list of tables. A table has `name`, `unit` (null where it is public) and
+    `columns`; a column has `name`, `type`, `nullable`, `bounds` (null, or the lowest and the
+    highest value) and `values` (null, or all). Dates and timestamps are texts.
+    """
 
 
 class Shape(StrEnum):

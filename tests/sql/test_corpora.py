@@ -12,6 +12,7 @@ import pytest
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.answers.formats.render import FORMATS
+from dpdb.answers.wire import from_wire, to_wire
 from dpdb.errors import DpdbError, error_text
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
@@ -119,6 +120,7 @@ def answered(text: str, session: Session) -> Answer:
         assert session.execute("SHOW BUDGET").rows == before
         answer = session.execute(text)
         check_price(answer, priced)
+        check_shown(priced)
         check_answer(answer)
         return answer
     answer = session.execute(text)
@@ -132,10 +134,12 @@ def answered(text: str, session: Session) -> Answer:
 
 
 def check_shown(answer: Answer) -> None:
-    """Every format has something to show of an answer."""
+    """Every format has something to show of an answer, and the same of what a server sends of it."""
+    sent = from_wire(to_wire(answer))
     for render in FORMATS.values():
         shown = render(answer)
         assert "\n" in shown or shown.isprintable()
+        assert render(sent) == shown
 
 
 def check_price(answer: Answer, priced: Answer) -> None:

@@ -1,0 +1,298 @@
+"""The desk and its workers: whose turn it is, what is charged, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from dpdb.answers.formats.render import FORMATS
+from dpdb.answers.wire import from_wire
+from dpdb.errors import DataFileError, LedgerError
+from dpdb.ledger.book.entries import Charge
+from dpdb.policy.reading.reader import read_policy
+from dpdb.server.desk import QUEUE, Opening, WorkerDesk, place_of
+from dpdb.server.messages import LONGEST_REQUEST, Action, Busy, Reply, Request, Shape
+from dpdb.session.session import Session
+from tests.support.lasting import book_of, opened_shop, verify
+
+POLICY = """
+[budget]
+name = "shared"
+epsilon = 1000
+queries = 1_000_000
+{analysts}
+[tables.t.columns]
+a = {{ type = "integer", bounds = [0, 999_999] }}
+"""
+ROWS = "a\n" + "5\n" * 100
+COUNT = "SELECT COUNT(*) FROM t WHERE a > {}"
+NEW = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.01) COUNT(*) FROM t WHERE a > {}"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A desk, and the loop that it runs in."""
+
+    runner: asyncio.Runner
+    desk: WorkerDesk
+    policy: Path
+
+    def run(self, asked: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(asked)
+
+    def ask(self, analyst: str, text: str, action: Action = Action.EXECUTE, **more: Any) -> Reply:
+        return self.run(self.desk.ask(Request(analyst, action, text, **more)))
+
+    def rows(self, analyst: str, text: str) -> Any:
+        reply = self.ask(analyst, text)
+        assert reply.error is None, reply.body
+        return json.loads(reply.body)["rows"]
+
+
+@contextmanager
+def asking(sources: str, workers: int = 1) -> Iterator[Asking]:
+    with asyncio.Runner() as runner:
+        desk = runner.run(WorkerDesk.open(Opening([sources]), workers))
+        yield Asking(runner, desk, Path(sources))
+        runner.run(desk.close())
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Asking]:
+    """Two workers on a lasting budget."""
+    with opened_shop(POLICY.format(analysts=""), ROWS) as path, asking(str(path), 2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def passing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    """The worker of a budget that is its process's."""
+    path = tmp_path_factory.mktemp("passing") / "t.csv"
+    path.write_text(ROWS)
+    with asking(str(path)) as made:
+        yield made
+
+
+NAMES = ("alice", "bob")
+
+
+def test_two_analysts_have_two_workers() -> None:
+    assert {place_of(name, 2) for name in NAMES} == {0, 1}
+
+
+def test_what_is_told_is_what_a_session_tells(shared: Asking) -> None:
+    alone = Session(read_policy(shared.policy), analyst="alice")
+    text = "SELECT AVG(a), COUNT(*) FROM t"
+    for action, answer in (
+        (Action.EXPLAIN, alone.explain(text)),
+        (Action.QUOTE, alone.quote(text)),
+        (Action.EXECUTE, alone.execute("DESCRIBE t")),
+    ):
+        sent = shared.ask("alice", answer.statement, action)
+        told = shared.ask("alice", answer.statement, action, shape=Shape.RECORD)
+        assert sent.body == FORMATS["json"](answer)
+        assert FORMATS["table"](from_wire(told.body)) == FORMATS["table"](answer)
+    refused = shared.ask("alice", "SELECT b FROM t")
+    assert (refused.error, refused.paid) == ("UnknownName", False)
+    assert json.loads(refused.body)["statement"] == "SELECT b FROM t"
+
+
+def test_an_answer_is_paid_for_once(shared: Asking) -> None:
+    first, again = (shared.ask("alice", COUNT.format(2), epsilon="0.25") for _ in range(2))
+    assert (first.paid, first.epsilon) == (True, "1/4")
+    assert (again.paid, again.epsilon) == (False, "0")
+    assert json.loads(first.body)["rows"] == json.loads(again.body)["rows"]
+
+
+def test_nothing_of_another_analyst_is_told(shared: Asking) -> None:
+    shared.ask("alice", "SET epsilon = 0.5")
+    shared.ask("alice", "CREATE TEMPORARY TABLE mine AS SELECT COUNT(*) AS n FROM t WHERE a > 8")
+    shared.ask("alice", COUNT.format(3))
+    mate = next(n for n in map(str, range(99)) if place_of(n, 2) == place_of("alice", 2))
+    for other in ("bob", mate):  # of another worker, and of the same
+        assert shared.rows(other, "SHOW HISTORY") == []
+        assert shared.ask(other, "", Action.ANSWERS).body == "[]"
+        assert ["epsilon", "default"] in [row[:2] for row in shared.rows(other, "SHOW ALL")]
+        assert shared.ask(other, "SELECT n FROM mine").error == "UnknownName"
+    assert len(json.loads(shared.ask("alice", "", Action.ANSWERS).body)) >= 2
+
+
+def test_a_queue_is_full(shared: Asking) -> None:
+    async def many() -> list[Reply | BaseException]:
+        asked = [
+            shared.desk.ask(Request("carol", Action.EXECUTE, NEW.format(100 + i)))
+            for i in range(12)
+        ]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    replies = shared.run(many())
+    assert sum(isinstance(reply, Busy) for reply in replies) == 12 - QUEUE - 1
+    assert all(reply.paid for reply in replies if isinstance(reply, Reply))
+
+
+def test_a_request_that_has_not_begun_is_free(shared: Asking) -> None:
+    async def given_up() -> None:
+        asked = [
+            asyncio.ensure_future(
+                shared.desk.ask(Request("dave", Action.EXECUTE, NEW.format(200 + i)))
+            )
+            for i in range(5)
+        ]
+        await asyncio.sleep(0)
+        for each in asked[1:]:
+            each.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    shared.run(given_up())
+    assert len(shared.rows("dave", "SHOW HISTORY")) == 1
+
+
+def test_a_request_is_not_too_long(shared: Asking) -> None:
+    assert shared.ask("alice", "x" * LONGEST_REQUEST).error == "TooLarge"
+    assert shared.ask("alice", COUNT.format(2), epsilon="1e999999999").error == "InvalidOption"
+
+
+def test_turns_are_fair(passing: Asking) -> None:
+    """All share one session. Who asks once is answered after one answer of who asks eight times."""
+    order = list[str]()
+
+    async def ask(analyst: str, number: int) -> None:
+        await passing.desk.ask(Request(analyst, Action.EXECUTE, COUNT.format(number)))
+        order.append(analyst)
+
+    async def both() -> None:
+        await asyncio.gather(*(ask("a", i) for i in range(8)), ask("b", 8))
+
+    passing.run(both())
+    assert order.index("b") == 1
+
+
+def test_a_passing_budget_ends_with_its_process(passing: Asking) -> None:
+    """Otherwise whoever ends the process has another budget."""
+    assert not passing.desk.lasts
+    assert passing.ask("c", COUNT.format(9)).paid
+    (process,) = passing.desk.processes
+    assert process is not None
+    os.kill(process, signal.SIGKILL)
+    while passing.desk.processes[0] == process:
+        passing.run(asyncio.sleep(0.01))
+    with pytest.raises(LedgerError, match="has ended with its process"):
+        passing.ask("a", COUNT.format(1))
+
+
+def test_a_place_is_the_same_in_another_process() -> None:
+    names = [f"person {i}" for i in range(100)]
+    code = f"from dpdb.server.desk import place_of; print([place_of(n, 3) for n in {names}])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) == [place_of(name, 3) for name in names]
+    assert set(json.loads(run.stdout)) == {0, 1, 2}
+
+
+def test_a_policy_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match="cannot read"):
+        asyncio.run(WorkerDesk.open(Opening([str(tmp_path / "none.csv")])))
+
+
+def charges_of(path: Path) -> dict[str, list[Fraction]]:
+    """What each analyst was charged, once `budget verify` agrees with all of the ledger."""
+    charged: dict[str, list[Fraction]] = {}
+    for sealed in verify(book_of(path)):
+        if isinstance(sealed.entry.event, Charge):
+            charged.setdefault(sealed.entry.who, []).append(sealed.entry.event.loss.epsilon)
+    return charged
+
+
+def killed_under_load(kills: int, clients: int = 6) -> tuple[int, int]:
+    """The charges and the answers told, where workers are killed again and again."""
+    told = 0
+    with opened_shop(POLICY.format(analysts=""), ROWS) as path:
+
+        async def client(desk: WorkerDesk, first: int, ended: asyncio.Event) -> None:
+            nonlocal told
+            numbers = count(first, clients)
+            while not ended.is_set():
+                text = NEW.format(next(numbers))
+                reply = await desk.ask(Request(f"client {first}", Action.EXECUTE, text))
+                told += reply.error is None and reply.paid
+                assert reply.error in (None, "OutOfResources"), reply.body
+
+        async def load() -> None:
+            ended = asyncio.Event()
+            desk = await WorkerDesk.open(Opening([str(path)]), 2)
+            asked = [asyncio.ensure_future(client(desk, i, ended)) for i in range(clients)]
+            for number in range(kills):
+                before = told
+                while told < before + clients or None in desk.processes:
+                    await asyncio.sleep(0.01)
+                process = desk.processes[number % 2]
+                assert process is not None
+                os.kill(process, signal.SIGKILL)
+            ended.set()
+            await asyncio.gather(*asked)
+            await desk.close()
+
+        asyncio.run(load())
+        return sum(map(len, charges_of(path).values())), told
+
+
+def test_a_worker_that_is_killed_has_charged_what_is_told() -> None:
+    kills = 2
+    charged, told = killed_under_load(kills)
+    assert 6 * kills <= told <= charged <= told + 6 * kills
+
+
+def test_a_budget_is_spent_to_the_end_and_not_beyond() -> None:
+    """Alice has a limit, Bob what is left; they ask two workers at once."""
+    share = Fraction(1, 100)
+    limits = "analysts = { alice = { epsilon = 0.2 }, bob = { epsilon = 0.5 } }"
+    policy = POLICY.format(analysts=limits).replace("epsilon = 1000", "epsilon = 0.5")
+    with opened_shop(policy, ROWS) as path, asking(str(path), 2) as made:
+
+        async def spend(name: str) -> Fraction:
+            spent, number = Fraction(0), 0
+            while True:
+                number += 1
+                text = NEW.format(2 * number + NAMES.index(name))
+                reply = await made.desk.ask(Request(name, Action.EXECUTE, text))
+                if reply.error:
+                    assert reply.error == "BudgetExceeded", reply.body
+                    return spent
+                spent += Fraction(reply.epsilon)
+
+        async def both() -> list[Fraction]:
+            return list(await asyncio.gather(*map(spend, NAMES)))
+
+        assert made.run(both()) == [Fraction(1, 5), Fraction(3, 10)]
+        charged = charges_of(path)
+        assert [sum(charged[name]) for name in NAMES] == [20 * share, 30 * share]
+
+
+def test_a_session_begins_anew_after_its_worker(shared: Asking) -> None:
+    """Bob is told so once; what was paid for is free."""
+    shared.ask("bob", "SET epsilon = 0.5")
+    paid = shared.rows("bob", COUNT.format(4))
+    process = shared.desk.processes[place_of("bob", 2)]
+    assert process is not None
+    os.kill(process, signal.SIGKILL)
+    while (reply := shared.ask("bob", "SHOW ALL")).error:
+        assert reply.error == "OutOfResources"
+    told = json.loads(reply.body)
+    assert ["epsilon", "default"] in [row[:2] for row in told["rows"]]
+    assert any("began anew" in note for note in told["notes"])
+    again = json.loads(shared.ask("bob", COUNT.format(4)).body)
+    assert (again["rows"], again["repeat"]) == (paid, True)
+    assert not any("began anew" in note for note in again.get("notes", ()))
