@@ -43,10 +43,13 @@ class Log:
         return int(self._clock())
 
     def request(self, came: int, request: Request, reply: Reply | None) -> None:
-        """Note a request of an analyst; without a reply its asker was gone before it was read."""
+        """Note a request of an analyst.
+
+        Without a reply its asker was gone before, and whether it was paid is not known.
+        """
         outcome = GONE if reply is None else reply.error or ANSWERED
         self._requests[str(request.action), outcome] += 1
-        epsilon = Fraction(0 if reply is None else reply.epsilon)
+        epsilon = None if reply is None else Fraction(reply.epsilon)
         if epsilon:
             self._told[request.analyst] += epsilon
         text = json.dumps(request.statements) if request.statements else request.text
@@ -58,8 +61,8 @@ class Log:
             statement=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
             if text
             else None,
-            paid=False if reply is None else reply.paid,
-            epsilon=decimal(epsilon, 9),
+            paid=None if reply is None else reply.paid,
+            epsilon=None if epsilon is None else decimal(epsilon, 9),
             outcome=outcome,
             **shown,
         )

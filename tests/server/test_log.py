@@ -44,11 +44,12 @@ def test_a_line_says_who_when_which_statement_its_cost_and_the_outcome(kept: Kep
     plan = hashlib.sha256(json.dumps([COUNT]).encode()).hexdigest()[:16]
     paid = {"paid": True, "epsilon": "0.1"}
     free = {"paid": False, "epsilon": "0"}
+    unknown = {"paid": None, "epsilon": None}
     assert kept.lines == [{"time": WHEN, **fields} for fields in (
         {"who": "alice", "action": "execute", "statement": digest, **paid, "outcome": "answered"},
         {"who": "bob", "action": "explain", "statement": digest, **free, "outcome": "Unsupported"},
         {"who": "bob", "action": "balance", "statement": None, **free, "outcome": "answered"},
-        {"who": "bob", "action": "plan", "statement": plan, **free, "outcome": "gone"},
+        {"who": "bob", "action": "plan", "statement": plan, **unknown, "outcome": "gone"},
         {"who": "alice", "action": "login", "outcome": "opened", "address": "192.0.2.1"},
         {"who": None, "action": "login", "outcome": "refused", "address": "192.0.2.1"},
     )]  # fmt: skip
