@@ -118,6 +118,14 @@ class WorkerDesk(Desk):
         """The numbers of the workers' processes; None for one that is being started."""
         return tuple(each.number for each in self._workers)
 
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        return tuple(each.waiting for each in self._workers)
+
+    @property
+    def restarts(self) -> int:
+        return sum(each.restarts for each in self._workers)
+
     async def ask(self, request: Request) -> Reply:
         if not self._is_open:
             raise LedgerError("the server is stopping", hint="ask again when it is back")
@@ -157,6 +165,8 @@ class _Worker:
         self._writer: asyncio.StreamWriter | None = None
         self._life: asyncio.Task[None] | None = None
         self._stopping = False
+        self.restarts = 0
+        """How often another process has taken the place of one that ended."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -164,6 +174,11 @@ class _Worker:
     def number(self) -> int | None:
         """The number of the process."""
         return None if self._process is None else self._process.pid
+
+    @property
+    def waiting(self) -> int:
+        """The statements in the queues."""
+        return sum(map(len, self._queues.values()))
 
     async def start(self) -> None:
         """Start the process and wait until it has opened the policy; raises DpdbError."""
@@ -221,7 +236,9 @@ class _Worker:
         """Hand out replies; when a process has ended, begin another, until told to stop."""
         while not self._stopping:
             try:
-                reader = reader or await self._opened()
+                if reader is None:
+                    reader = await self._opened()
+                    self.restarts += 1
             except Exception as error:
                 return self._refuse(reportable(error))
             self._take()

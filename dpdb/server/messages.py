@@ -111,6 +111,16 @@ class Desk(Protocol):
         """
         ...
 
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """For each worker the statements in its queues, for the custodian's metrics."""
+        return ()
+
+    @property
+    def restarts(self) -> int:
+        """How many workers have ended, and were replaced."""
+        return 0
+
     async def close(self) -> None:
         """Take no more requests, and end the workers when those taken have left."""
         ...

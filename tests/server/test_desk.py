@@ -153,9 +153,11 @@ def test_a_request_that_has_not_begun_is_free(shared: Asking) -> None:
             for i in range(5)
         ]
         await asyncio.sleep(0)
+        assert sum(shared.desk.waiting) == 4
         for each in asked[1:]:
             each.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
+        assert sum(shared.desk.waiting) == 0
 
     shared.run(given_up())
     assert len(shared.rows("dave", "SHOW HISTORY")) == 1
@@ -285,11 +287,12 @@ def test_a_session_begins_anew_after_its_worker(shared: Asking) -> None:
     """Bob is told so once; what was paid for is free."""
     shared.ask("bob", "SET epsilon = 0.5")
     paid = shared.rows("bob", COUNT.format(4))
-    process = shared.desk.processes[place_of("bob", 2)]
+    process, restarts = shared.desk.processes[place_of("bob", 2)], shared.desk.restarts
     assert process is not None
     os.kill(process, signal.SIGKILL)
     while (reply := shared.ask("bob", "SHOW ALL")).error:
         assert reply.error == "OutOfResources"
+    assert shared.desk.restarts == restarts + 1
     told = json.loads(reply.body)
     assert ["epsilon", "default"] in [row[:2] for row in told["rows"]]
     assert any("began anew" in note for note in told["notes"])
