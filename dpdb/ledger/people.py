@@ -33,6 +33,7 @@ _MEMORY = 2**26
 _TURNS = 4096
 """The iterations of SCRAM; RFC 7677 (4) asks for no fewer."""
 _PURPOSE = b"an account"
+_ROWS = "SELECT name, text, seal FROM users ORDER BY name"
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,12 @@ def scram_verifier(password: str, salt: bytes) -> str:
 
 def users(book: Book, key: bytes) -> dict[str, User]:
     """All accounts by name, in order; raises LedgerError where a row was changed."""
+    return _checked(book, key, book.ask(_ROWS))
+
+
+def _checked(book: Book, key: bytes, rows: list[tuple[str, str, bytes]]) -> dict[str, User]:
     found = dict[str, User]()
-    for name, text, kept in book.ask("SELECT name, text, seal FROM users ORDER BY name"):
+    for name, text, kept in rows:
         if not hmac.compare_digest(_seal(key, name, text), kept):
             raise LedgerError(
                 f"the account {name} in {book.path} was changed by something else than dpdb",
@@ -156,6 +161,7 @@ class Accounts:
         self._book, self._lock = open_book(lasting), Lock()
         self._key = key_of(self._book)
         self._known = dict[str, User]()
+        self._rows = list[tuple[str, str, bytes]]()
         self._version: object = None
 
     @property
@@ -192,8 +198,11 @@ class Accounts:
     def _users(self) -> dict[str, User]:
         with self._lock:
             version = self._book.ask("PRAGMA data_version")
-            if version != self._version:
-                self._known, self._version = users(self._book, self._key), version
+            if version != self._version:  # of any table: charges change it, too
+                rows = self._book.ask(_ROWS)
+                if rows != self._rows:
+                    self._known = _checked(self._book, self._key, rows)
+                self._rows, self._version = rows, version
             return self._known
 
 
