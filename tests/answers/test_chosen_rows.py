@@ -16,12 +16,12 @@ import pytest
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import explain_screen
-from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
+from tests.support.many_sessions import sessions
 from tests.support.noiseless import Noiseless
 
 GROUPS, SIZE = 20, 10
@@ -48,10 +48,7 @@ def _asked(columns: str, rest: str) -> str:
 
 
 def _answers(policy: Policy, query: str, runs: int) -> Iterator[Answer]:
-    engine = MemoryEngine()
-    for seed in range(runs):
-        session = Session(policy, noise=seeded(seed))
-        session._loaded_engine = engine
+    for session in sessions(policy, map(seeded, range(runs))):
         yield session.execute(query)
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.sources import seeded
 from dpdb.session.session import Session
+from tests.support.many_sessions import sessions
 
 RUNS = 200
 ROWS = [5, 9, 10, 10, 3, 7, 8, 1] * 10
@@ -38,10 +38,8 @@ def policy(tmp_path: Path) -> Policy:
 )
 def test_they_hold_as_often_as_they_say(policy: Policy, expression: str, truth: float) -> None:
     """A shortfall of 4.8 σ is one in a million: up to 12.4 % may miss, of 5 % that are meant to."""
-    engine, missed = MemoryEngine(), 0
-    for seed in range(RUNS):
-        session = Session(policy, noise=seeded(seed))
-        session._loaded_engine = engine
+    missed = 0
+    for session in sessions(policy, map(seeded, range(RUNS))):
         [[(low, high)]] = session.execute(f"SELECT {expression} FROM t").intervals
         missed += not low - 1e-9 <= truth <= high + 1e-9
     assert missed <= 0.05 * RUNS + 4.8 * math.sqrt(0.05 * 0.95 * RUNS)

@@ -20,6 +20,7 @@ from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import seeded
 from dpdb.session.session import Session
+from tests.support.many_sessions import sessions
 from tests.support.noiseless import Noiseless
 
 COLUMNS = (
@@ -55,10 +56,15 @@ def written(path: Path, rows: list[str], neighbors: Neighbors = Neighbors.ADD_RE
     return Policy((Table("t", path, COLUMNS),), budget, neighbors=neighbors)
 
 
-def planned(policy: Policy, noise: Noise | None = None) -> tuple[Session, list[tuple[float, ...]]]:
-    """A session with all statements planned, and the ± of each column alone and then."""
+def margins(session: Session) -> list[tuple[float, float]]:
+    """The ± of each column alone, and once all statements are planned."""
+    return [(alone, now) for *_, alone, _, now in session.plan(ASKED).rows]
+
+
+def planned(policy: Policy, noise: Noise | None = None) -> Session:
     session = Session(policy, noise=noise)
-    return session, [(alone, now) for *_, alone, _, now in session.plan(ASKED).rows]
+    session.plan(ASKED)
+    return session
 
 
 def drawn(session: Session) -> list[Plan]:
@@ -70,7 +76,7 @@ def drawn(session: Session) -> list[Plan]:
 def test_counts_are_exact_without_noise(here: Policy) -> None:
     plain = Session(here, teach=True)
     plain.execute("SET dp = off")
-    session, _ = planned(here, Noiseless())
+    session = planned(here, Noiseless())
     [plan] = drawn(session)
     assert plan.releases[0].strategy is not None
     assert len(plan.releases[0].strategy.levels) > 1
@@ -89,15 +95,15 @@ def test_errors_are_as_promised_and_intervals_cover(here: Policy) -> None:
     exact.plan(ASKED)
     true = {text: counts(exact.execute(text).rows) for text in ASKED}
     squares, inside = dict.fromkeys(ASKED, 0.0), dict.fromkeys(ASKED, 0)
-    for seed in range(runs):
-        session, margins = planned(here, seeded(seed))
-        assert all(now <= alone for alone, now in margins)
+    for session in sessions(here, map(seeded, range(runs))):
+        planned_margins = margins(session)
+        assert all(now <= alone for alone, now in planned_margins)
         for text in ASKED:
             answer = session.execute(text)
             squares[text] += (answer.rows[0][-1] - true[text][0]) ** 2
             low, high = answer.intervals[0][-1] or (0, 0)
             inside[text] += low <= true[text][0] <= high
-            assert (high - low) / 2 <= max(now for _, now in margins) + 1
+            assert (high - low) / 2 <= max(now for _, now in planned_margins) + 1
         assert session.balance.epsilon_left == 0
     assert min(inside.values()) >= 85
     for text, answered in zip(ASKED, margins_by_text(here), strict=True):
@@ -112,6 +118,7 @@ def margins_by_text(policy: Policy) -> Iterator[float]:
         yield [row[5] for row in rows if row[0] == number][-1]
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("neighbors", Neighbors)
 def test_no_small_table_loses_more_than_is_charged(tmp_path: Path, neighbors: Neighbors) -> None:
     """All tables of up to two of some rows and their neighbours, by what is drawn of them."""
@@ -119,7 +126,7 @@ def test_no_small_table_loses_more_than_is_charged(tmp_path: Path, neighbors: Ne
     sums, scale = {}, 0.0
     for number in range(3):
         for rows in combinations_with_replacement(kinds, number):
-            session, _ = planned(written(tmp_path / "t.csv", list(rows), neighbors), Noiseless())
+            session = planned(written(tmp_path / "t.csv", list(rows), neighbors), Noiseless())
             session.execute(ASKED[-1])
             [joint] = {id(p.joint): p.joint for p in session._batches._parts.values()}.values()
             assert joint.result is not None
@@ -165,7 +172,7 @@ def test_few_groups_have_less_noise_than_each_set_of_keys_by_itself(here: Policy
 
 
 def test_one_statement_pays_and_repeats_are_free(here: Policy) -> None:
-    session, _ = planned(here)
+    session = planned(here)
     first, *others = [session.execute(text) for text in ASKED]
     assert (first.cost.epsilon, first.cost.queries) == (1, len(ASKED))
     assert all(each.cost.epsilon == 0 for each in others)
@@ -206,7 +213,7 @@ def test_conditions_on_a_key_keep_it_apart(here: Policy) -> None:
 @pytest.mark.parametrize("composition", [Composition.ZCDP, Composition.ADVANCED])
 def test_gaussian_noise_is_drawn_by_keys(here: Policy, composition: Composition) -> None:
     budget = Budget(Fraction(1), Fraction(1, 10**6), 100, composition)
-    session, _ = planned(replace(here, budget=budget))
+    session = planned(replace(here, budget=budget))
     assert all(each.strategy is None for plan in drawn(session) for each in plan.releases)
 
 
@@ -218,5 +225,5 @@ def test_streams_answer_as_memory_does(here: Policy) -> None:
     frame.to_parquet(path)
     streamed = replace(here, tables=(replace(table, path=path),))
     for text in ASKED:
-        one, other = (planned(each, seeded(1))[0] for each in (here, streamed))
+        one, other = (planned(each, seeded(1)) for each in (here, streamed))
         assert one.execute(text).rows == other.execute(text).rows

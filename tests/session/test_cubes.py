@@ -19,6 +19,7 @@ from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.noise.sources import seeded
 from dpdb.session.session import Session
 from tests.support.lasting import opened_shop
+from tests.support.many_sessions import sessions
 from tests.support.noiseless import Noiseless
 
 COLUMNS = (
@@ -147,8 +148,8 @@ def test_intervals_hold_the_exact_values(here: Policy) -> None:
     policy, runs = replace(here, budget=Budget(Fraction(4), Fraction(0), 1)), 150
     exact = Session(policy, noise=Noiseless()).execute(text).rows
     held = [[0] * 5 for _ in exact]
-    for seed in range(runs):
-        answer = Session(policy, noise=seeded(seed)).execute(text)
+    for session in sessions(policy, map(seeded, range(runs))):
+        answer = session.execute(text)
         for counted, row, ends in zip(held, exact, answer.intervals, strict=True):
             for column in (2, 3, 4):
                 low, high = ends[column]
@@ -276,6 +277,7 @@ KEYS = (
 )
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("neighbors", Neighbors)
 def test_no_pair_of_small_tables_loses_more_than_is_charged(
     neighbors: Neighbors, tmp_path: Path

@@ -20,6 +20,7 @@ from dpdb.session.purchases import strategies
 from dpdb.session.purchases.strategy_search import mean_variance
 from dpdb.session.session import Session
 from tests.session.test_dashboards import PEOPLE
+from tests.support.many_sessions import sessions
 from tests.support.noiseless import Noiseless
 
 AGES, INCOMES = (26, 34, 42, 50, 58), tuple(range(20_000, 200_000, 20_000))
@@ -67,8 +68,7 @@ def test_thirty_counts_have_a_ninth_of_the_noise(neighbors: Neighbors) -> None:
     # A row that is replaced changes two sums of segments, and one count alone.
     most, one = (1 / 9 if neighbors is Neighbors.ADD_REMOVE else 1 / 4.5), 42.4
     squares, inside, runs = 0.0, 0, 10
-    for seed in range(runs):
-        session = Session(policy(neighbors), noise=seeded(seed))
+    for session in sessions(policy(neighbors), map(seeded, range(runs))):
         errors = planned(session)
         assert all(together <= alone for alone, together in errors)
         ratio = math.sqrt(sum((b / a) ** 2 for a, b in errors) / len(errors))

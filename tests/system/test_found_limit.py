@@ -10,12 +10,12 @@ from scipy.stats import binom
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.explain_tree import explain_screen
-from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
 from dpdb.session.session import Session
 from tests.support.audited import noise
 from tests.support.exactly import write
+from tests.support.many_sessions import sessions
 
 POLICY = """
 [budget]
@@ -60,10 +60,7 @@ def test_intervals_cover_what_limits_leave(
     policy, missed = opened(tmp_path, composition), 0
     select = f"SELECT COUNT(DISTINCT word) FROM t{grouped}"
     margins: dict[int, set[float]] = {}
-    engine = MemoryEngine(tables=policy.tables)
-    for run in range(RUNS):
-        session = Session(policy, noise=noise(run))
-        session._loaded_engine = engine
+    for session in sessions(policy, map(noise, range(RUNS))):
         answer = session.execute(select)
         for (cell,) in answer.intervals:
             assert cell is not None

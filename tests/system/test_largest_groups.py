@@ -13,6 +13,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.session.session import Session
 from tests.support.audited import noise
 from tests.support.exactly import write
+from tests.support.many_sessions import sessions
 
 POLICY = """
 [budget]
@@ -64,8 +65,7 @@ def test_groups_are_chosen_where_the_rule_says_so(policy: Policy) -> None:
 
 
 def test_the_largest_are_chosen_and_counted_for_the_whole_of_epsilon(policy: Policy) -> None:
-    for run in range(20):
-        session = Session(policy, noise=noise(run))
+    for session in sessions(policy, map(noise, range(20))):
         answer = session.execute(TOP)
         assert [row[0] for row in answer.rows] == [0, 1, 2, 3, 4]
         assert [each.epsilon for each in answer.releases] == [Fraction(1, 2)] * 2
@@ -81,7 +81,9 @@ def test_the_largest_are_chosen_and_counted_for_the_whole_of_epsilon(policy: Pol
 def test_groups_that_nobody_has_are_candidates_and_null_is_none(policy: Policy) -> None:
     little = replace(policy, budget=Budget(Fraction(1, 10**5), queries=1))
     shown = {
-        row[0] for run in range(30) for row in Session(little, noise=noise(run)).execute(TOP).rows
+        row[0]
+        for session in sessions(little, map(noise, range(30)))
+        for row in session.execute(TOP).rows
     }
     assert None not in shown
     assert len(shown) > 50

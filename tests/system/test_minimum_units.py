@@ -11,7 +11,6 @@ from scipy.stats import binom
 
 from dpdb import connect
 from dpdb.answers.formats.explain_tree import explain_screen
-from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import DpdbError, InvalidOption, PolicyError, UsageError
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
@@ -21,6 +20,7 @@ from dpdb.session.session import Session
 from tests.privacy.test_thresholding import HIDDEN, outcomes
 from tests.support.audited import noise
 from tests.support.exactly import write
+from tests.support.many_sessions import sessions
 
 POLICY = """
 [budget]
@@ -67,11 +67,8 @@ def opened(folder: Path, rows: int = 1) -> Policy:
 def test_no_small_group_is_shown_in_any_answer(tmp_path: Path, rows: int) -> None:
     """δ is so large that groups of ten are shown, too, where a unit has one row."""
     policy, seen = opened(tmp_path, rows), set()
-    engine = MemoryEngine(tables=policy.tables)
     for text in EVERY:
-        for run in range(10):
-            session = Session(policy, noise=noise(run))
-            session._loaded_engine = engine
+        for session in sessions(policy, map(noise, range(10))):
             answer = session.execute(text)
             shown = {str(row[0]).lower() for row in answer.rows} - {"none"}
             assert shown <= {"ten", "many"}, text
@@ -82,16 +79,14 @@ def test_no_small_group_is_shown_in_any_answer(tmp_path: Path, rows: int) -> Non
 def test_groups_of_ten_are_shown_as_often_as_the_law_says(tmp_path: Path) -> None:
     """A binomial test at α = 10^-6, against the law in exact fractions."""
     policy = opened(tmp_path)
-    engine, runs, shown = MemoryEngine(tables=policy.tables), 400, 0
+    runs, shown = 400, 0
     explained = Session(policy).execute(f"EXPLAIN {EVERY[0]}")
     [mechanism] = [release.mechanism for release in explained.plan.releases]
     assert isinstance(mechanism, Threshold)
     said = f"from about {mechanism.cut + 10} units on, for sure from {2 * mechanism.cut + 10}"
     assert said in explain_screen(explained)
     assert "no group of fewer than 10 different who is shown" in explain_screen(explained)
-    for run in range(runs):
-        session = Session(policy, noise=noise(run))
-        session._loaded_engine = engine
+    for session in sessions(policy, map(noise, range(runs))):
         shown += any(row[0] == "ten" for row in session.execute(EVERY[0]).rows)
     p = Fraction(1 / 2.718281828459045 ** float(1 / mechanism.scale))
     chance = float(1 - outcomes(10, p, mechanism.cut, 10)[HIDDEN])

@@ -25,10 +25,11 @@ def read_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None
     def prepared() -> Item | None:
         return next(items, None)
 
-    following = begun(prepared)
-    while (item := following.result()) is not None:
+    item = prepared()
+    while item is not None:
         following = begun(prepared)
         yield item
+        item = following.result()
 
 
 def side_by_side(works: Sequence[Callable[[], object]]) -> None:

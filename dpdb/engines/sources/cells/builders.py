@@ -35,6 +35,9 @@ from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Bools
 
+_FEW = 2**12
+"""Rows of which the cells are read sooner than another thread begins."""
+
 
 class Builder(Protocol):
     """Gathers the cells of one column."""
@@ -193,8 +196,9 @@ class RecordColumns:
         return block.rows
 
     def add_in_threads(self, block: Block) -> int:
-        """Do the same, with two columns at a time."""
-        side_by_side([partial(self._add, name, block) for name in self.builders])
+        """Do the same, with two columns at a time unless the rows are few."""
+        columns = [partial(self._add, name, block) for name in self.builders]
+        side_by_side(columns if block.rows > _FEW else [partial(self.add, block)])
         return block.rows
 
     def _add(self, name: str, block: Block) -> None:
