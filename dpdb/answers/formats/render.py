@@ -41,7 +41,7 @@ def _csv_cell(cell: Cell) -> Cell:
 def as_list(answers: Sequence[AnswerRecord]) -> str:
     """A line for each answer: its statement, its first rows with `±`, and its cost."""
     rows = [
-        (" ".join(printable(answer.statement).split()), _first_rows(answer), price_text(answer))
+        (" ".join(printable(answer.statement).split()), first_rows(answer), price_text(answer))
         for answer in answers
     ]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
@@ -53,7 +53,7 @@ _FIRST = 3
 """The rows of an answer in a list of answers."""
 
 
-def _first_rows(answer: AnswerRecord) -> str:
+def first_rows(answer: AnswerRecord) -> str:
     """The first rows of an answer, each cell with its name unless it is alone."""
     if not answer.columns:
         return "not kept"

@@ -139,6 +139,7 @@ SUBCOMMANDS = {
     "check": Subcommand("owner.check", "which cells do not fit a policy"),
     "trial": Subcommand("owner.trial", "rows made up from a policy, as files to practise on"),
     "prepare": Subcommand("owner.prepare", "write a data file anew as Parquet"),
+    "serve": Subcommand("serve", "a server that analysts reach by browsers and programs"),
     "mcp": Subcommand("mcp", "an assistant asks, over standard input and output"),
     "budget": Subcommand("owner.budget", "a budget that lasts: open, show, grant, verify"),
     "user": Subcommand("owner.user", "accounts of those who ask a server"),

@@ -1,0 +1,262 @@
+"""`dpdb serve`: a wall between analysts and the data, reached by browsers and programs.
+
+Without accounts, or with a budget that ends with the process, it listens on the loopback alone.
+Elsewhere it needs accounts, a lasting budget, and TLS here or at a reverse proxy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from dpdb.errors import UsageError, printable
+from dpdb.interfaces.cli.arguments import add_ledger_argument
+from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.commands.mcp import PASSING
+from dpdb.ledger.accounts import user
+from dpdb.policy.catalog import Policy
+from dpdb.records import dataclass
+from dpdb.session.connect import policy_of
+
+if TYPE_CHECKING:
+    from dpdb.server.messages import People
+
+MOST_WORKERS = 64
+_SHORTEST_TOKEN = 20
+_BACKLOG = 128
+"""Connections that wait while the workers open the tables."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the server listens, and how browsers call it."""
+
+    host: str
+    name: str
+    """The host in addresses, such as stats.example.org or 127.0.0.1."""
+    end: str
+    """What follows the host: `:8080`, or nothing where the port is the usual one."""
+    secure: bool
+
+    @property
+    def origin(self) -> str:
+        """The scheme and host of the server's pages."""
+        return f"{'https' if self.secure else 'http'}://{self.name}{self.end}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The values of Host that are meant for the server: on the loopback, with any of its names.
+
+        A proxy there has the name that it was told.
+        """
+        names = {"127.0.0.1", "localhost", "[::1]"} if _is_loopback(self.host) else set[str]()
+        return frozenset(f"{each}{self.end}".lower() for each in {self.name, *names})
+
+
+def main(words: list[str]) -> int:
+    """Run `dpdb serve` with the words after it; errors are raised as `DpdbError`."""
+    options = parser().parse_args(words)
+    policy = policy_of(*options.files, ledger=options.ledger)
+    try:
+        import asyncio  # noqa: PLC0415 (slow, and for this alone)
+
+        import uvicorn  # noqa: F401, PLC0415 (optional)
+
+        from dpdb.server.app import application  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"dpdb serve needs {error.name}", hint="pip install 'dpdb[serve]'"
+        ) from None
+    people: People | None = None
+    if policy.lasting is not None:
+        from dpdb.ledger.people import Accounts  # noqa: PLC0415 (sqlite)
+
+        people = Accounts(policy.lasting)
+    with _listening(*options.http) as listener, _log_file(options) as log:
+        asyncio.run(_serve(options, policy, people, listener, log))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `dpdb serve`."""
+    result = Parser(
+        "dpdb serve",
+        "[FILE.csv | POLICY.toml]... [options]",
+        "Let analysts ask from browsers and programs, who cannot read the file, on one budget. "
+        "Without accounts only this machine is served.",
+    )
+    add = result.add_argument
+    add("files", nargs="+", metavar="FILE", help="a policy, or data files")
+    add("--http", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
+        help="where to listen: 127.0.0.1:8080")  # fmt: skip
+    add("--name", metavar="HOST",
+        help="the host by which browsers call the server, such as stats.example.org")  # fmt: skip
+    add("--workers", type=_workers, default=1, metavar="N",
+        help="processes that hold the tables: 1 is best for small ones")  # fmt: skip
+    add("--certificate", type=Path, metavar="FILE", help="of TLS, with its chain, in PEM")
+    add("--key", type=Path, metavar="FILE", help="the private key of the certificate, in PEM")
+    add("--proxy", metavar="ADDRESS",
+        help="of a reverse proxy with TLS, whose X-Forwarded-For is believed")  # fmt: skip
+    add("--log", type=Path, metavar="FILE",
+        help="who asked when, with a hash of the statement, its cost and outcome")  # fmt: skip
+    add("--log-statements", action="store_true", help="write statements into the log, too")
+    add("--metrics-token", type=Path, metavar="FILE",
+        help="with the token by which Prometheus may ask for /metrics")  # fmt: skip
+    add_ledger_argument(result)
+    return result
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not (host and colon and port.isascii() and port.isdigit() and int(port) < 65536):
+        raise argparse.ArgumentTypeError("write HOST:PORT, such as 127.0.0.1:8080")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _workers(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_WORKERS):
+        raise argparse.ArgumentTypeError(f"a whole number from 1 to {MOST_WORKERS} is needed")
+    return int(text)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _place(options: argparse.Namespace, policy: Policy, people: People | None, port: int) -> _Place:
+    """Where to listen; raises UsageError where others could ask who are not known, or overheard."""
+    host, _ = options.http
+    secure = options.certificate is not None or options.proxy is not None
+    if options.proxy is not None or not _is_loopback(host):
+        files = " ".join(map(str, options.files))
+        if policy.lasting is None:
+            raise UsageError(
+                "other machines are served from a budget that lasts, and this one ends with the "
+                "server",
+                hint='[budget] name = "…" in the policy, then dpdb budget open',
+            )
+        if people is None or not people.names:
+            raise UsageError(
+                "other machines are served where there are accounts",
+                hint=f"dpdb user add NAME {files}",
+            )
+        if not secure:
+            raise UsageError(
+                "other machines are served by TLS",
+                hint="--certificate FILE --key FILE, or --proxy ADDRESS of a proxy that has it",
+            )
+        if options.name is None:
+            raise UsageError(
+                "the name by which browsers call the server is not known",
+                hint="--name stats.example.org",
+            )
+    usual = 443 if secure else 80
+    shown = f"[{host}]" if ":" in host else host
+    end = "" if options.proxy is not None or port == usual else f":{port}"
+    return _Place(host, options.name or shown, end, secure)
+
+
+def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
+    """The certificate; raises UsageError where it cannot be read."""
+    if options.certificate is None:
+        if options.key is not None:
+            raise UsageError("a key is for a certificate", hint="--certificate FILE --key FILE")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(options.certificate, options.key)
+    except OSError as error:  # of ssl, too
+        raise UsageError(
+            f"the certificate cannot be used: {error.strerror or error}",
+            hint="--certificate FILE --key FILE, both in PEM",
+        ) from None
+    return context
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket; raises UsageError where the address cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]
+        raise UsageError(
+            f"cannot listen at {host}:{port}: {reason}",
+            hint="--http HOST:PORT names another address",
+        ) from None
+
+
+@contextmanager
+def _log_file(options: argparse.Namespace) -> Iterator[TextIO | None]:
+    """The log, which its owner alone can read, and to which lines are added."""
+    if options.log is None:
+        if options.log_statements:
+            raise UsageError("statements are written into a log", hint="--log FILE")
+        yield None
+        return
+    try:
+        number = os.open(options.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot write the log {options.log}: {error.strerror}") from None
+    with os.fdopen(number, "a", encoding="utf-8") as file:
+        yield file
+
+
+def _metrics_token(options: argparse.Namespace) -> str | None:
+    """The first line of the file with the token; raises UsageError where there is none."""
+    if options.metrics_token is None:
+        return None
+    try:
+        token = options.metrics_token.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except (OSError, ValueError):
+        token = ""
+    if len(token) < _SHORTEST_TOKEN:
+        raise UsageError(
+            f"{options.metrics_token} has no token of {_SHORTEST_TOKEN} characters or more",
+            hint="openssl rand -hex 32 > FILE",
+        )
+    return str(token)
+
+
+async def _serve(
+    options: argparse.Namespace,
+    policy: Policy,
+    people: People | None,
+    listener: socket.socket,
+    log: TextIO | None,
+) -> None:
+    """Open the workers, and answer until a signal ends the server."""
+    from dpdb.server.app import HttpServer, application  # noqa: PLC0415
+    from dpdb.server.asking import Front, Setting  # noqa: PLC0415
+    from dpdb.server.desk import Opening, WorkerDesk  # noqa: PLC0415
+    from dpdb.server.log import Log  # noqa: PLC0415
+
+    place = _place(options, policy, people, listener.getsockname()[1])
+    tls = _tls(options)
+    passing = policy.lasting is None
+    title = policy.lasting.name if policy.lasting else ", ".join(t.name for t in policy.tables)
+    everybody = user() if people is None or not people.names else None
+    setting = Setting(title, place.origin, everybody, passing, _metrics_token(options))
+    given = {} if options.ledger is None else {"ledger": str(options.ledger)}
+    desk = await WorkerDesk.open(Opening(options.files, given), options.workers)
+    try:
+        front = Front(desk, setting, people, Log(log, statements=options.log_statements))
+        app = application(front, place.hosts, proxy=options.proxy)
+        server = HttpServer(app, proxy=options.proxy, tls=tls)
+        print(f"{printable(title)} is served at {place.origin}/ (Ctrl-C ends it)", flush=True)
+        if passing:
+            print(PASSING, file=sys.stderr)
+        await server.serve([listener])
+    finally:
+        await desk.close()

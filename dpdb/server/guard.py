@@ -1,0 +1,198 @@
+"""The outer wall of the HTTP server: limits of public size, the names of the host, headers.
+
+No limit depends on a row. A connection is closed if its request does not arrive in time, or if its
+headers are too long; a request to another name of the host is refused, so that no page of another
+site can reach the server by DNS rebinding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from dpdb.server.limits import Places, network
+
+ARRIVAL = 20.0
+"""Seconds in which a whole request must arrive, from the first byte or the connection on."""
+MOST_HEAD = 16 * 1024
+"""The most bytes of a request before its body."""
+MOST_BODY = 1024 * 1024
+MOST_BODY_OF_STRANGERS = 64 * 1024
+"""The most bytes of a body before login."""
+MOST_CONNECTIONS = 1000
+MOST_OF_ADDRESS = 100
+"""The most connections from one address, but for a declared proxy's."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+"""The headers of every response."""
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """HTTP by httptools, with limits on heads, on the time of arrival and on connections."""
+
+    places: ClassVar[Places]
+    """The connections of all addresses."""
+    proxy: ClassVar[str | None]
+    """The address that has a connection for each of its clients."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._size = self._pending = 0
+        self._head: object = None
+        self._deadline: asyncio.TimerHandle | None = None
+        address = self.client[0] if self.client else ""
+        self._place = None if address == self.proxy else network(address)
+        if self._place is not None and not self.places.take(self._place):
+            self._place = None
+            transport.abort()
+        elif len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        if self._place is not None:
+            self.places.leave(self._place)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self._await_request()
+        head = self._head
+        super().data_received(data)
+        if head is not None and head is self._head:  # it had begun before, and has not ended
+            self._pending += len(data)
+            if self._pending > MOST_HEAD and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too long.")
+
+    def send_400_response(self, msg: str) -> None:
+        head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+        ends = f"content-type: text/plain\r\ncontent-length: {len(msg)}\r\nconnection: close"
+        self.transport.write(f"HTTP/1.1 400 Bad Request\r\n{head}{ends}\r\n\r\n{msg}".encode())
+        self.transport.close()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = object()
+        self._size = self._pending = 0
+
+    def on_url(self, url: bytes) -> None:
+        self._read(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._read(name + value)
+        super().on_header(name, value)
+
+    def _read(self, part: bytes) -> None:
+        """Count what was read of a head; the parser answers an error with 400."""
+        self._size += len(part)
+        if self._size > MOST_HEAD:
+            raise ValueError("the head is too long")
+
+    def on_headers_complete(self) -> None:
+        self._head = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._arrived()
+        super().on_message_complete()
+
+    def _await_request(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(ARRIVAL, self._too_late)
+
+    def _arrived(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_late(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.abort()
+
+
+def limited(proxy: str | None) -> type[LimitedProtocol]:
+    """The protocol of a server, with limits of its own."""
+    places = Places(MOST_OF_ADDRESS, MOST_CONNECTIONS)
+    return type("Limited", (LimitedProtocol,), {"places": places, "proxy": proxy})
+
+
+class Guard:
+    """Lets through requests to the server's own names, and adds the headers of every response."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], proxy: str | None = None):
+        """`hosts` are the values that a Host header may have, in lower case."""
+        self._app, self._hosts, self._proxy = app, frozenset(hosts), proxy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        named = headers.getlist("host")
+        if len(named) != 1 or named[0].lower() not in self._hosts:
+            known = "this server has another name\n"
+            await PlainTextResponse(known, 403)(scope, receive, sent)
+            return
+        scope["state"]["address"] = self._address(scope, headers)
+        await self._app(scope, receive, sent)
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        """The address of the client: of a declared proxy's requests, the one that it names last."""
+        client = scope.get("client")
+        address = client[0] if client else ""
+        if address and address == self._proxy:
+            forwarded = ",".join(headers.getlist("x-forwarded-for"))
+            return forwarded.rpartition(",")[2].strip() or address
+        return str(address)
+
+
+def is_own(request: Request, origin: str) -> bool:
+    """Whether a page of this server sent the request, as the browser tells.
+
+    Under `no-referrer` browsers send the Origin `null` with a form; then Sec-Fetch-Site tells.
+    """
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    sent = request.headers.get("origin")
+    return sent is not None and urlsplit(sent).netloc != "" and sent.lower() == origin
+
+
+async def body_of(request: Request, most: int) -> bytes:
+    """The body of a request; raises HTTPException 413 if it is longer than `most` bytes."""
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise HTTPException(413, f"a request has at most {most:,} bytes")
+            parts.append(part)
+    except ClientDisconnect:
+        raise HTTPException(400, "the request did not arrive") from None
+    return b"".join(parts)

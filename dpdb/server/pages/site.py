@@ -1,0 +1,259 @@
+"""The page of an analyst: login, statement, price, answer, history, CSV; all by plain forms.
+
+The script of the page sends the same forms, with the header `Dpdb-Part`, and takes from the answer
+the parts that changed; so no route is for the script alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from dpdb.answers.formats.render import as_csv
+from dpdb.answers.record import AnswerRecord
+from dpdb.errors import DpdbError, InvalidOption
+from dpdb.policy.catalog import Table
+from dpdb.policy.names import written
+from dpdb.records import dataclass
+from dpdb.server.asking import STATUSES, Front, fresh
+from dpdb.server.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, body_of, is_own
+from dpdb.server.logins import REFUSED, BrowserSession
+from dpdb.server.messages import Action
+from dpdb.server.pages import html
+from dpdb.sql.text.splitting import split
+
+_MOST_FIELDS = 10
+_STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_TOO_OLD = InvalidOption(
+    "this page was too old, and nothing was asked", hint="it is fresh now: press the button again"
+)
+
+
+@dataclass(frozen=True)
+class _Visitor:
+    """A browser with a session, and the secret of its cookie."""
+
+    session: BrowserSession
+    secret: str
+    new: bool = False
+    """Whether the cookie is yet to be set."""
+
+
+class Site:
+    """The pages of a front."""
+
+    def __init__(self, front: Front):
+        self._front = front
+        setting = front.setting
+        # Cookies of one host are shared by its ports.
+        port = urlsplit(setting.origin).port or ""
+        self._cookie = "__Host-dpdb" if setting.secure else f"dpdb{port}"
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes of the pages."""
+        return [
+            Route("/", self.home, methods=["GET"]),
+            Route("/login", self.login, methods=["GET", "POST"]),
+            Route("/logout", self.logout, methods=["POST"]),
+            Route("/ask", self.ask, methods=["POST"]),
+            Route("/answer/{id}", self.answer, methods=["GET"]),
+            Route("/answer/{id}/csv", self.csv, methods=["GET"]),
+            Route("/static/{name}", self.static, methods=["GET"]),
+        ]
+
+    async def home(self, request: Request) -> Response:
+        """The page without an answer."""
+        visitor = self._visitor(request)
+        return _to_login() if visitor is None else await self._page(visitor)
+
+    async def login(self, request: Request) -> Response:
+        """The form for a name and a password, with one message for every refusal."""
+        title = self._front.setting.title
+        if request.method != "POST":
+            return HTMLResponse(html.rendered("login", title=title, refusal=""))
+        fields = await self._form(request, MOST_BODY_OF_STRANGERS)
+        name, password = fields.get("name", ""), fields.get("password", "")
+        opened = await self._front.logins.login(name, password, request.state.address)
+        self._front.log.login(name if opened else None, request.state.address)
+        if opened is None:
+            return HTMLResponse(html.rendered("login", title=title, refusal=REFUSED), 403)
+        self._front.logins.sessions.end(request.cookies.get(self._cookie, ""))
+        response = RedirectResponse("/", 303)
+        self._set_cookie(response, opened[0])
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End the session."""
+        visitor = self._visitor(request)
+        fields = await self._form(request, MOST_BODY_OF_STRANGERS)
+        if visitor is not None and visitor.session.is_own(fields.get("csrf", "")):
+            self._front.logins.sessions.end(visitor.secret)
+        response = _to_login()
+        response.delete_cookie(self._cookie, secure=self._front.setting.secure, httponly=True)
+        return response
+
+    async def ask(self, request: Request) -> Response:
+        """The page with what was asked for: an answer, a price, or an inserted name."""
+        visitor = self._visitor(request)
+        most = MOST_BODY_OF_STRANGERS if visitor is None or visitor.new else MOST_BODY
+        fields = await self._form(request, most)
+        if visitor is None:
+            return _to_login()
+        typed = fields.get("statement", "").replace("\r\n", "\n")
+        if not visitor.session.is_own(fields.get("csrf", "")):
+            return await self._page(visitor, typed, shown=_TOO_OLD, status=403)
+        analyst, part = visitor.session.analyst, "dpdb-part" in request.headers
+        pieces = [piece.text for piece in split(typed)]
+        statement = pieces[0] if len(pieces) == 1 else typed.strip()
+        if "insert" in fields:
+            space = " " if typed and not typed[-1].isspace() else ""
+            return await self._page(visitor, typed + space + fields["insert"])
+        if not statement:
+            return await self._page(visitor, typed)
+        match fields.get("do"):
+            case "price":
+                quote = await self._front.look(analyst, Action.QUOTE, statement)
+                price = _price(statement, quote)
+                if part:
+                    return HTMLResponse(html.rendered("part", price=price, answer=None))
+                return await self._page(visitor, typed, price=price)
+            case "explain":
+                shown = await self._front.look(analyst, Action.EXPLAIN, statement)
+                return await self._page(visitor, typed, asked=statement, shown=shown)
+        given = await self._front.run(analyst, fields.get("form") or fresh(), statement)
+        return await self._page(visitor, typed, asked=statement, id=given.id, shown=given.answer)
+
+    async def answer(self, request: Request) -> Response:
+        """An earlier answer, on the page."""
+        visitor = self._visitor(request)
+        if visitor is None:
+            return _to_login()
+        given = self._front.given(visitor.session.analyst, request.path_params["id"])
+        if given is None:
+            raise HTTPException(404)
+        return await self._page(visitor, given.statement, id=given.id, shown=given.answer)
+
+    async def csv(self, request: Request) -> Response:
+        """An answer as a file for a spreadsheet, with the ends of the intervals."""
+        visitor = self._visitor(request)
+        given = visitor and self._front.given(visitor.session.analyst, request.path_params["id"])
+        answer = given and given.answer
+        if not isinstance(answer, AnswerRecord):
+            raise HTTPException(404)
+        named = {"content-disposition": 'attachment; filename="answer.csv"'}
+        text = as_csv(answer, intervals=True) + "\n"
+        return Response(text, media_type="text/csv", headers=named)
+
+    async def static(self, request: Request) -> Response:
+        """The style, the script and the icon."""
+        name = request.path_params["name"]
+        if name not in _STATIC:
+            raise HTTPException(404)
+        return Response(html.static(name), media_type=_STATIC[name])
+
+    def _visitor(self, request: Request) -> _Visitor | None:
+        """The session of the browser; None where somebody has to log in first."""
+        sessions = self._front.logins.sessions
+        secret = request.cookies.get(self._cookie, "")
+        session = sessions.find(secret)
+        if session is not None:
+            return _Visitor(session, secret)
+        everybody = self._front.people.everybody
+        if everybody is None:
+            return None
+        secret, session = sessions.open(everybody)
+        return _Visitor(session, secret, new=True)
+
+    async def _form(self, request: Request, most: int) -> dict[str, str]:
+        """The fields of a form that one of our pages has sent; others are refused with 403."""
+        if not is_own(request, self._front.setting.origin):
+            raise HTTPException(403, "the form is from another site")
+        body = await body_of(request, most)
+        try:
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        except ValueError:
+            raise HTTPException(400, "this is no form") from None
+        return dict(pairs)
+
+    async def _page(
+        self,
+        visitor: _Visitor,
+        statement: str = "",
+        *,
+        asked: str = "",
+        id: str = "",  # noqa: A002 (of the answer)
+        shown: AnswerRecord | DpdbError | None = None,
+        price: html.PriceView | None = None,
+        status: int = 200,
+    ) -> Response:
+        front, analyst = self._front, visitor.session.analyst
+        await front.list_earlier(analyst)
+        tables = await front.tables(analyst)
+        answer = shown if isinstance(shown, AnswerRecord) else None
+        balance = answer or await front.look(analyst, Action.BALANCE)
+        if isinstance(shown, DpdbError):
+            status = max(status, STATUSES.get(shown.kind, 400))
+        response = HTMLResponse(
+            html.rendered(
+                "page",
+                title=front.setting.title,
+                analyst=analyst,
+                named=front.people.everybody is None,
+                passing=front.setting.passing,
+                csrf=visitor.session.csrf,
+                form=fresh(),
+                statement=statement,
+                rows=min(max(4, statement.count("\n") + 1), 16),
+                price=price,
+                error=html.error_view(asked or statement, shown)
+                if isinstance(shown, DpdbError)
+                else None,
+                answer=answer and html.answer_view(answer, f"/answer/{id}/csv" if id else ""),
+                balance=html.budget_view(balance.balance)
+                if isinstance(balance, AnswerRecord)
+                else None,
+                tables=[html.table_view(table) for table in tables],
+                examples=_examples(tables),
+                history=[html.history_view(*each) for each in front.history(analyst)],
+            ),
+            status,
+        )
+        if visitor.new:
+            self._set_cookie(response, visitor.secret)
+        return response
+
+    def _set_cookie(self, response: Response, secret: str) -> None:
+        secure = self._front.setting.secure
+        response.set_cookie(
+            self._cookie, secret, path="/", secure=secure, httponly=True, samesite="strict"
+        )
+
+
+def _to_login() -> Response:
+    return RedirectResponse("/login", 303)
+
+
+def _price(statement: str, quote: AnswerRecord | DpdbError) -> html.PriceView:
+    if isinstance(quote, DpdbError):
+        return html.PriceView(error=html.error_view(statement, quote))
+    return html.price_view(quote)
+
+
+def _examples(tables: Sequence[Table]) -> list[str]:
+    """Statements to begin with: a count, an average, and one by group, where columns allow it."""
+    if not tables:
+        return []
+    name, columns = written(tables[0].name), tables[0].columns
+    numbers = [
+        f"AVG({written(each.name)})" for each in columns if each.bounds and each.values is None
+    ]
+    keys = [written(each.name) for each in columns if each.values is not None]
+    asked = ["COUNT(*)", *numbers[:1]]
+    grouped = [f"SELECT {key}, {asked[-1]} FROM {name} GROUP BY {key}" for key in keys[:1]]  # noqa: S608 (to be typed)
+    return [*(f"SELECT {each} FROM {name}" for each in asked), *grouped]  # noqa: S608

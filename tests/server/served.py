@@ -1,0 +1,202 @@
+"""A server of this process, with sessions in threads instead of workers, and what it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from http.client import HTTPConnection
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from dpdb.answers.formats.json_lines import as_json, error_as_json
+from dpdb.answers.wire import to_wire
+from dpdb.errors import DpdbError
+from dpdb.ledger.protocol import FREE
+from dpdb.ledger.terms import public_terms
+from dpdb.policy.catalog import Policy
+from dpdb.server.app import HttpServer, application
+from dpdb.server.asking import Front, Setting
+from dpdb.server.log import Log
+from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request, Shape
+from dpdb.session.connect import session_on
+from dpdb.session.session import Session
+
+
+class NearDesk(Desk):
+    """One session of each analyst, asked in a thread."""
+
+    def __init__(self, policy: Policy):
+        self._policy = policy
+        self._sessions: dict[str, Session] = {}
+        self.asked: list[Request] = []
+        self.busy = False
+
+    async def ask(self, request: Request) -> Reply:
+        if self.busy:
+            raise Busy
+        self.asked.append(request)
+        return await asyncio.to_thread(self._answered, Request.read(request.line))
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
+    def restarts(self) -> int:
+        return 0
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            session.close()
+
+    def executed(self) -> list[str]:
+        """The statements that were to be answered."""
+        return [each.text for each in self.asked if each.action is Action.EXECUTE]
+
+    def _answered(self, request: Request) -> Reply:
+        session = self._sessions.setdefault(request.analyst, session_on(self._policy))
+        write = as_json if request.shape is Shape.JSON else to_wire
+        epsilon = None if request.epsilon is None else Fraction(request.epsilon)
+        try:
+            match request.action:
+                case Action.TABLES:
+                    return Reply(json.dumps(public_terms(self._policy)))
+                case Action.ANSWERS:
+                    return Reply(f"[{', '.join(map(write, session.answers()))}]")
+                case Action.EXECUTE:
+                    answer = session.execute(request.text, request.parameters, epsilon=epsilon)
+                case Action.EXPLAIN:
+                    answer = session.explain(request.text)
+                case Action.QUOTE:
+                    answer = session.quote(request.text)
+                case Action.PLAN:
+                    answer = session.plan(request.statements)
+                case Action.BALANCE:
+                    answer = session.execute("SHOW BUDGET")
+        except DpdbError as error:
+            return Reply(error_as_json(request.text, error), error.kind)
+        paid = not answer.explain and answer.cost != FREE
+        return Reply(write(answer), None, paid, str(answer.cost.epsilon if paid else 0))
+
+
+@dataclass
+class Known(People):
+    """Accounts by name: a password, which is the token, too."""
+
+    passwords: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.passwords)
+
+    def by_password(self, name: str, password: str) -> str | None:
+        return name if self.passwords.get(name) == password else None
+
+    def by_token(self, token: str) -> str | None:
+        return next((name for name, known in self.passwords.items() if known == token), None)
+
+    def mark(self, name: str) -> str | None:
+        return self.passwords.get(name)
+
+
+@dataclass
+class Response:
+    """What the server has sent."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def cookie(self) -> str:
+        return self.headers["set-cookie"].partition(";")[0]
+
+
+class Served:
+    """A server on a port of the loopback, in a thread of its own."""
+
+    def __init__(self, policy: Policy, people: People | None = None, *, passing: bool = False):
+        self.desk = NearDesk(policy)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.origin = f"http://127.0.0.1:{self.port}"
+        everybody = None if people is not None and people.names else "you"
+        self.log = io.StringIO()
+        setting = Setting("people", self.origin, everybody, passing, "a token")
+        front = Front(self.desk, setting, people, Log(self.log))
+        hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        self._server = HttpServer(application(front, hosts))
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        await self._server.serve([self._socket])
+        await self.desk.close()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: str | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, dict(headers or {}))
+            got = connection.getresponse()
+            names = {name.lower(): value for name, value in got.getheaders()}
+            return Response(got.status, names, got.read().decode())
+        finally:
+            connection.close()
+
+    def get(self, path: str, cookie: str = "") -> Response:
+        return self.ask("GET", path, headers={"Cookie": cookie} if cookie else {})
+
+    def post(
+        self, path: str, fields: Mapping[str, str], cookie: str = "", **headers: str
+    ) -> Response:
+        """A form, as a browser sends one of this server's pages."""
+        given = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Sec-Fetch-Site": "same-origin",
+            "Cookie": cookie,
+        }
+        sent = given | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.ask("POST", path, urlencode(fields), {k: v for k, v in sent.items() if v})
+
+    def send(self, path: str, content: object, token: str = "", **headers: str) -> Response:
+        """JSON, as a program sends it."""
+        given = {"Content-Type": "application/json"}
+        if token:
+            given["Authorization"] = f"Bearer {token}"
+        sent = given | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.ask("POST", path, json.dumps(content), sent)
+
+
+def hidden(page: str, name: str) -> str:
+    """The value of a hidden field."""
+    found = re.search(rf'name="{name}"[^>]* value="([^"]*)"', page)
+    assert found is not None
+    return found[1]

@@ -1,0 +1,259 @@
+"""The pages by plain HTTP: what each may be asked, by whom, and what nobody can put into them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from html import unescape
+
+import pytest
+
+from dpdb.policy.budget import Budget
+from dpdb.policy.catalog import Policy
+from dpdb.server import guard
+from dpdb.session.connect import policy_of
+from tests.server.served import Known, Response, Served, hidden
+from tests.support.command_line import PEOPLE
+
+COUNT = "SELECT COUNT(*) FROM people"
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return replace(policy_of(PEOPLE), budget=Budget(Fraction(100), Fraction(0), 1000))
+
+
+@pytest.fixture(scope="module")
+def served(policy: Policy) -> Iterator[Served]:
+    with Served(policy, passing=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def known(policy: Policy) -> Iterator[Served]:
+    with Served(policy, Known({"alice": "hunter2 hunter2", "bob": "swordfish again"})) as server:
+        yield server
+
+
+def opened(server: Served) -> tuple[Response, str, str]:
+    """The first page, its cookie, and the token of its forms."""
+    page = server.get("/")
+    return page, page.cookie, hidden(page.text, "csrf")
+
+
+def login(server: Served, name: str, password: str) -> str:
+    response = server.post("/login", {"name": name, "password": password})
+    assert response.status == 303
+    return response.cookie
+
+
+def asked(server: Served, statement: str, do: str = "run", **fields: str) -> Response:
+    page, cookie, csrf = opened(server)
+    given = {"csrf": csrf, "form": hidden(page.text, "form"), "statement": statement, "do": do}
+    return server.post("/ask", given | fields, cookie)
+
+
+def test_every_response_has_the_headers(served: Served) -> None:
+    for path in ("/", "/login", "/static/page.css", "/nothing", "/api", "/healthz"):
+        response = served.get(path)
+        assert {name: response.headers.get(name) for name in HEADERS} == HEADERS
+    refused = served.ask("GET", "/", headers={"Host": "evil.example"})
+    assert {name: refused.headers.get(name) for name in HEADERS} == HEADERS
+    with socket.create_connection(("127.0.0.1", served.port)) as raw:
+        raw.sendall(b"GET / nonsense\r\n\r\n")
+        malformed = raw.makefile("rb").read().decode()
+    assert malformed.startswith("HTTP/1.1 400")
+    assert all(f"{name}: {value}\r\n" in malformed for name, value in HEADERS.items())
+
+
+def test_another_name_of_the_host_is_refused(served: Served) -> None:
+    """A page of evil.example, whose name is made to point here, would be of the same origin."""
+    for host in ("evil.example", f"evil.example:{served.port}", "127.0.0.1", ""):
+        assert served.ask("GET", "/", headers={"Host": host}).status == 403
+    assert served.ask("GET", "/", headers={"Host": f"LOCALHOST:{served.port}"}).status == 200
+
+
+def test_a_form_of_another_site_is_refused(served: Served) -> None:
+    _page, cookie, csrf = opened(served)
+    form = {"csrf": csrf, "form": "a" * 16, "statement": f"{COUNT} WHERE age > 31", "do": "run"}
+    before = len(served.desk.executed())
+    for site in ("cross-site", "same-site", "none"):
+        assert served.post("/ask", form, cookie, Sec_Fetch_Site=site).status == 403
+    for origin in ("null", "https://evil.example", f"https://127.0.0.1:{served.port}", ""):
+        sent = served.post("/ask", form, cookie, Sec_Fetch_Site="", Origin=origin)
+        assert sent.status == 403
+    for wrong in ("", "x" * len(csrf)):
+        assert served.post("/ask", form | {"csrf": wrong}, cookie).status == 403
+    assert served.post("/ask", form).status == 403
+    assert len(served.desk.executed()) == before
+    own = served.post("/ask", form, cookie, Sec_Fetch_Site="", Origin=served.origin)
+    assert own.status == 200, own.text
+    assert len(served.desk.executed()) == before + 1
+
+
+def test_the_same_form_twice_is_one_answer(served: Served) -> None:
+    page, cookie, csrf = opened(served)
+    statement = f"{COUNT} WHERE age > 32"
+    form = {"csrf": csrf, "form": hidden(page.text, "form"), "statement": statement, "do": "run"}
+    first, second = (served.post("/ask", form, cookie) for _ in range(2))
+    assert served.desk.executed().count(statement) == 1
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", each.text) for each in (first, second)]
+    assert len(cells[0]) == 1
+    assert cells[0] == cells[1]
+    # Without the script a browser goes back to the same form, whose statement is then another.
+    changed = served.post("/ask", form | {"statement": f"{COUNT} WHERE age > 33"}, cookie)
+    assert changed.status == 200
+    assert served.desk.executed()[-1] == f"{COUNT} WHERE age > 33"
+
+
+def test_price_and_explain_cost_nothing(served: Served) -> None:
+    before = len(served.desk.executed())
+    price = asked(served, "SELECT AVG(age) FROM people;", "price")
+    assert "costs ε 0.1 ·" in price.text
+    explained = asked(served, "-- a comment\nSELECT AVG(age) FROM people;", "explain")
+    assert "<dt>AVG(age)</dt>" in explained.text
+    assert "Laplace noise" in explained.text
+    assert len(served.desk.executed()) == before
+    # The script is sent the price alone.
+    _page, cookie, csrf = opened(served)
+    form = {"csrf": csrf, "statement": COUNT, "do": "price"}
+    part = served.post("/ask", form, cookie, Dpdb_Part="1").text
+    assert "costs ε 0.1" in part
+    assert "<html" not in part
+
+
+def test_a_refusal_marks_the_word(served: Served) -> None:
+    response = asked(served, "SELECT AVG(incme) FROM people")
+    assert response.status == 400
+    assert "<mark>incme</mark>" in response.text
+    assert "did you mean income?" in response.text
+
+
+def test_the_csv_has_the_ends_of_intervals(served: Served) -> None:
+    _page, cookie, csrf = opened(served)
+    statement = "SELECT zip, COUNT(*) FROM people WHERE zip IN (10025, 11215) GROUP BY zip"
+    given = served.post("/ask", {"csrf": csrf, "statement": statement, "do": "run"}, cookie)
+    address = re.search(r'href="(/answer/[^"]+/csv)"', given.text)
+    assert address is not None
+    response = served.get(address[1], cookie)
+    header, *rows = csv.reader(io.StringIO(response.text))
+    assert header == ["zip", "COUNT(*)", "COUNT(*)_low", "COUNT(*)_high"]
+    assert [row[0] for row in rows] == ["10025", "11215"]
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert all(int(low) <= int(value) <= int(high) for _, value, low, high in rows)
+
+
+def test_nothing_typed_or_named_becomes_html(served: Served) -> None:
+    evil = "<img src=x onerror=alert(1)>\"'</textarea><script>alert(1)</script>"
+    for statement in (
+        f'SELECT COUNT(*) AS "{evil.replace(chr(34), "")}" FROM people',
+        f"SELECT '{evil.replace(chr(39), '')}' AS x, COUNT(*) FROM people",
+        evil,
+    ):
+        for do in ("run", "price", "explain"):
+            page = asked(served, statement, do).text
+            assert "<img" not in page
+            assert page.count("<script") == 1
+            assert unescape(page).count(evil[:20]) >= 1
+    inserted = asked(served, "SELECT", insert=evil).text
+    assert "<img" not in inserted
+
+
+def test_the_budget_of_a_process_is_said_in_red(served: Served, known: Served) -> None:
+    assert '<p class="notice"><strong>This budget ends with the server.' in served.get("/").text
+    cookie = login(known, "alice", "hunter2 hunter2")
+    assert "ends with the server" not in known.get("/", cookie).text
+
+
+def test_login_and_logout(known: Served) -> None:
+    assert known.get("/").headers["location"] == "/login"
+    assert known.post("/ask", {"statement": COUNT, "do": "run"}).headers["location"] == "/login"
+    form = known.post("/login", {"name": "alice", "password": "hunter2 hunter2"})
+    assert re.fullmatch(
+        rf"dpdb{known.port}=[\w-]{{43}}; HttpOnly; Path=/; SameSite=strict",
+        form.headers["set-cookie"],
+    )
+    page = known.get("/", form.cookie)
+    assert "alice" in page.text
+    again = known.post("/login", {"name": "alice", "password": "hunter2 hunter2"}, form.cookie)
+    assert again.cookie != form.cookie  # a session is new at login, and the old one ends
+    assert known.get("/", form.cookie).status == 303
+    csrf = hidden(known.get("/", again.cookie).text, "csrf")
+    assert known.post("/logout", {"csrf": "x"}, again.cookie).status == 303
+    assert known.get("/", again.cookie).status == 200
+    known.post("/logout", {"csrf": csrf}, again.cookie)
+    assert known.get("/", again.cookie).status == 303
+
+
+def test_nobody_sees_the_answers_of_another(known: Served) -> None:
+    alice, bob = login(known, "alice", "hunter2 hunter2"), login(known, "bob", "swordfish again")
+    csrf = hidden(known.get("/", alice).text, "csrf")
+    fields = {"csrf": csrf, "statement": f"{COUNT} WHERE age > 40", "do": "run"}
+    given = known.post("/ask", fields, alice)
+    address = re.search(r'href="(/answer/[^"]+/csv)"', given.text)
+    assert address is not None
+    for path in (address[1], address[1].removesuffix("/csv")):
+        assert known.get(path, alice).status == 200
+        assert known.get(path, bob).status == 404
+    assert "age &gt; 40" in known.get("/", alice).text
+    assert "age &gt; 40" not in known.get("/", bob).text
+    assert known.post("/ask", fields, bob).status == 403  # with the form of another
+
+
+def test_too_much_is_refused(known: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    cookie = login(known, "alice", "hunter2 hunter2")
+    csrf = hidden(known.get("/", cookie).text, "csrf")
+    fields = {"csrf": csrf, "do": "price", "statement": "x" * (guard.MOST_BODY_OF_STRANGERS)}
+    assert known.post("/ask", fields, cookie).status == 200
+    assert known.post("/ask", fields).status == 413
+    assert known.post("/login", {"name": "x" * guard.MOST_BODY_OF_STRANGERS}).status == 413
+    assert known.post("/ask", fields | {"x": "x" * guard.MOST_BODY}, cookie).status == 413
+    with socket.create_connection(("127.0.0.1", known.port), timeout=20) as endless:
+        endless.sendall(b"GET / HTTP/1.1\r\nx: ")
+        with pytest.raises(ConnectionError):
+            endlessly(endless)
+    monkeypatch.setattr(guard, "ARRIVAL", 0.2)
+    with socket.create_connection(("127.0.0.1", known.port), timeout=20) as slow:
+        host = f"Host: 127.0.0.1:{known.port}\r\nSec-Fetch-Site: same-origin"
+        slow.sendall(f"POST /login HTTP/1.1\r\n{host}\r\nContent-Length: 9\r\n\r\n123".encode())
+        assert slow.recv(1000) == b""
+
+
+def endlessly(connection: socket.socket) -> None:
+    """Send a header that does not end."""
+    for _ in range(100):
+        connection.sendall(b"x" * guard.MOST_HEAD)
+        time.sleep(0.01)
+
+
+def test_busy_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    _page, cookie, csrf = opened(served)
+    monkeypatch.setattr(served.desk, "busy", True)
+    form = {"csrf": csrf, "statement": f"{COUNT} WHERE age > 50", "do": "run"}
+    assert served.post("/ask", form, cookie).status == 429
+
+
+def test_every_refused_login_is_told_alike(known: Served) -> None:
+    """The last test here: from then on this address has to wait."""
+    pages = {
+        known.post("/login", {"name": name, "password": word}).text
+        for name, word in (("alice", "wrong"), ("nobody", "wrong"), ("<b>", ""), ("", ""))
+    }
+    assert len(pages) == 1
+    assert known.post("/login", {"name": "x", "password": "y"}).status == 403
+    stranger = {"name": "alice", "password": "hunter2 hunter2"}
+    assert known.post("/login", stranger, Sec_Fetch_Site="cross-site").status == 403
