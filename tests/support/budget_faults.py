@@ -79,7 +79,7 @@ BUDGETS = (
         "another session",
         [Change("ledger.book.state:_is_same_budget", "return (", "return True or ("),
          Change("ledger.custodian:_decide", "elif decision.version == number:", "elif False:"),
-         Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.version",
+         Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.opened.version",
                 "False")],
         "ledger/test_lasting.py::test_other_data_end_the_sessions_on_the_old_ones",
     ),
@@ -131,7 +131,7 @@ BUDGETS = (
     Mutant(
         "a new ledger where there is none",
         "a ledger that is deleted",
-        [Change("ledger.lasting:LastingLedger.open", "book = open_book(policy.lasting)",
+        [Change("ledger.lasting:OpenBook.of", "book = open_book(policy.lasting)",
                 "from dpdb.ledger.custodian import open_budget\n"
                 "        if not policy.lasting.ledger.exists():\n"
                 '            open_budget(policy, "", "00", {})\n'

@@ -157,9 +157,11 @@ def _outcome_here(test: str, prepare: Callable[[], None]) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     os.environ.pop("PYTEST_ADDOPTS", None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     outcomes = _Outcomes()
-    options = [f"-pno:{plugin}" for plugin in ("cacheprovider", "xdist", "unraisableexception")]
-    options += ["-x", "-q", "--assert=plain", f"--rootdir={ROOT}", f"{ROOT}/tests/{test}"]
+    options = [f"-pno:{plugin}" for plugin in ("cacheprovider", "unraisableexception")]
+    options += ["-x", "-q", "--assert=plain", "--tb=native"]  # nobody reads a longer traceback
+    options += [f"--rootdir={ROOT}", f"{ROOT}/tests/{test}"]
     gc.freeze()  # what the parent holds is not looked through again
     code = pytest.main(options, plugins=[outcomes])
     if outcomes.broken:
