@@ -1,13 +1,13 @@
 """Measure speed and memory, as ratios within one run, and the errors of answers.
 
-    python scripts/bench.py [SECTION]... [--rows N]
+    python scripts/bench.py [SECTION]... [--rows N] [--seconds N]
 
 Without arguments, all sections. Nothing here fails for being slow: tables with goals say whether
 they are met, and who reads them judges. Times are medians over rounds in which the contestants take
 turns, so that what else the machine does falls on all of them alike.
 
 The streams can be of another size: `streams --rows 100000000` takes 2.5 GB in the folder of
-temporary files, and some time.
+temporary files, and some time. So do ten minutes of `serve --seconds 600`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ import bench_joint
 import bench_loading
 import bench_moments
 import bench_people
+import bench_serve
 import bench_session
 import bench_small
 import bench_streams
 
-Section = Callable[[Path, int], None]
+Section = Callable[[Path, argparse.Namespace], None]
 SECTIONS: dict[str, Section] = {
     "small": lambda directory, _: bench_small.run(directory),
     "session": lambda directory, _: bench_session.run(directory),
     "loading": lambda directory, _: bench_loading.run(directory),
-    "streams": bench_streams.run,
+    "streams": lambda directory, given: bench_streams.run(directory, given.rows),
     "moments": lambda directory, _: bench_moments.run(directory),
     "accuracy": lambda *_: bench_accuracy.run(),
     "joint": lambda *_: bench_joint.run(),
     "people": lambda *_: bench_people.run(),
+    "serve": lambda directory, given: bench_serve.run(directory, given.seconds),
 }
 
 
@@ -48,6 +50,12 @@ def main() -> None:
     parser.add_argument(
         "--rows", type=int, default=bench_streams.ROWS, help="of the section streams"
     )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=bench_serve.SECONDS,
+        help="of a row of the section serve",
+    )
     arguments = parser.parse_args()
     chosen = arguments.sections or list(SECTIONS)
     for name in chosen:
@@ -56,7 +64,7 @@ def main() -> None:
     started = time.perf_counter()
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="dpdb-bench-") as directory:
-            SECTIONS[name](Path(directory), arguments.rows)
+            SECTIONS[name](Path(directory), arguments)
     print(f"measured in {time.perf_counter() - started:.0f} s{_busy()}")
 
 

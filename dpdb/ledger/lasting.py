@@ -82,6 +82,8 @@ class _Session:
     """The decision whose terms were last found to allow the session: they need no second look."""
     queries: int = 0
     """The number of queries of the session so far."""
+    account: Account | None = None
+    """The account that was looked at last."""
 
 
 @dataclass(frozen=True)
@@ -242,10 +244,13 @@ class LastingLedger(Ledger, ReleaseStore):
         return state
 
     def _account(self, last: Sealed) -> Account:
-        """The account after the last entry."""
-        state = self._read(last)
-        own = self._session.opened.reader.own_loss(last.entry, state.decision, self.asker)
-        return Account(state, own, self._session.queries)
+        """The account after the last entry, which is worked out once."""
+        known, session = self._session.account, self._session
+        if known is None or (known.state.head.seal, known.asked) != (last.seal, session.queries):
+            state = self._read(last)
+            own = session.opened.reader.own_loss(last.entry, state.decision, self.asker)
+            known = session.account = Account(state, own, session.queries)
+        return known
 
     def _entry(self, last: Entry, change: Change) -> Entry:
         number, now = last.number + 1, int(time.time())

@@ -154,25 +154,22 @@ class Spent:
         Each has its loss, its region and the index of its group; they are in the order in which
         they were asked. The groups are those that `after` makes of them one by one.
         """
-        regions = [list(group.regions) for group in self.groups]
-        losses = [list(group.losses) for group in self.groups]
-        joined, samples = dict(self.joined), self.samples
-        number, turns = self.regions, self.turns
+        groups, joined, samples = list(self.groups), dict(self.joined), self.samples
+        number, turns, changed = self.regions, self.turns, set[int]()
         for loss, region, group in charges:
-            if group == len(regions):
-                regions.append([])
-                losses.append([])
-            regions[group].append(region)
-            losses[group].append(loss)
+            if group == len(groups):
+                groups.append(_Group())
+            before = groups[group]
+            groups[group] = _Group((*before.regions, region), (*before.losses, loss))
             joined[region.key] = group
             samples = with_sample(samples, region, group)
             number, turns = number + 1, turns + region.turns
-        groups = tuple(
-            _Group(tuple(members), largest(lost, self._rows))
-            for members, lost in zip(regions, losses, strict=True)
-        )
+            changed.add(group)
+        for group in changed:
+            losses = largest(groups[group].losses, self._rows)
+            groups[group] = replace(groups[group], losses=losses)
         return replace(
-            self, groups=groups, joined=joined, samples=samples, regions=number, turns=turns
+            self, groups=tuple(groups), joined=joined, samples=samples, regions=number, turns=turns
         )
 
     def _full(self, region: Region) -> bool:

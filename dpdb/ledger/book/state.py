@@ -85,7 +85,8 @@ class StateReader:
         spent, done = Spent(neighbors_in(decision.terms)), -1
         if before is not None and _is_same_budget(before.decision, decision):
             spent, done = before.spent, before.head.entry.number
-        spent = spent.with_grouped(self._grouped(entry, done))
+        if grouped := self._grouped(entry, done):
+            spent = spent.with_grouped(grouped)
         spent = replace(spent, sums=entry.totals.loss, queries=entry.totals.queries)
         if totals_of(spent) != entry.totals:
             raise _wrong(self.book)
