@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         MissingBounds,
         OutOfResources,
         PolicyError,
+        ServerError,
         SetupError,
         StatementError,
         StudentFileError,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     )
     from dpdb.policy.catalog import Policy
     from dpdb.session.connect import connect
+    from dpdb.session.remote import RemoteSession
     from dpdb.session.session import Session
 
 __version__ = "0.1.0"
@@ -77,6 +79,8 @@ __all__ = [
     "OutOfResources",
     "Policy",
     "PolicyError",
+    "RemoteSession",
+    "ServerError",
     "Session",
     "SetupError",
     "StatementError",
@@ -95,6 +99,7 @@ __all__ = [
 _MODULES = {
     "Answer": "dpdb.answers.answer",
     "Policy": "dpdb.policy.catalog",
+    "RemoteSession": "dpdb.session.remote",
     "Session": "dpdb.session.session",
     "connect": "dpdb.session.connect",
     "load_ipython_extension": "dpdb.interfaces.jupyter",  # what %load_ext looks for

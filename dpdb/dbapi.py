@@ -7,7 +7,8 @@
     cursor.execute("SELECT zip, COUNT(*) FROM people WHERE age > ? GROUP BY zip", [30])
     cursor.fetchall()
 
-The arguments are those of `dpdb.connect`. A connection is a session with a budget of its own.
+The arguments are those of `dpdb.connect`, the address of a server among them. A connection is a
+session with a budget of its own.
 Nothing is ever written, so commit and rollback do nothing; in particular a rollback gives back
 nothing of the budget.
 """
@@ -19,7 +20,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dpdb.answers.formats.frames import TypedCell, columns
 from dpdb.errors import (
@@ -35,8 +36,10 @@ from dpdb.errors import (
 )
 from dpdb.policy.catalog import Kind
 from dpdb.session.connect import connect as _connect
-from dpdb.session.session import Session
 from dpdb.sql.text.parameters import Parameters
+
+if TYPE_CHECKING:
+    from dpdb.session.connect import AnySession
 
 apilevel = "2.0"
 threadsafety = 2
@@ -179,7 +182,7 @@ class Connection:
     InternalError, ProgrammingError = InternalError, ProgrammingError
     NotSupportedError = NotSupportedError
 
-    def __init__(self, session: Session, *, owned: bool = False):
+    def __init__(self, session: AnySession, *, owned: bool = False):
         self._session = session
         self._owned = owned
         self._closed = False
@@ -192,7 +195,7 @@ class Connection:
             self.close()
 
     @property
-    def session(self) -> Session:
+    def session(self) -> AnySession:
         """The session; raises InterfaceError once the connection is closed."""
         if self._closed:
             raise InterfaceError("the connection is closed")
@@ -241,7 +244,7 @@ class Cursor:
         self.rowcount = -1
         self._rows: Iterator[Row] | None = None
 
-    def _open(self) -> Session:
+    def _open(self) -> AnySession:
         """The session, while cursor and connection are open."""
         if self._closed:
             raise InterfaceError("the cursor is closed")

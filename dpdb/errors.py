@@ -17,6 +17,7 @@
         ├── PolicyError            the policy file
         ├── DataFileError          the data of a table
         ├── LedgerError            the ledger of a lasting budget
+        ├── ServerError            a server that answers for a session, or the way to it
         └── StudentFileError       a file with an attack or a mechanism for the lab
 
 A message is a function of the query and the policy, never of rows. `reportable` makes one of these
@@ -153,6 +154,10 @@ class LedgerError(SetupError):
 
     Nothing is answered then. A statement that failed after its debit stays paid.
     """
+
+
+class ServerError(SetupError):
+    """A server cannot be reached, or what it sends is no answer."""
 
 
 class StudentFileError(SetupError):

@@ -10,8 +10,11 @@ told that it is the one of `dataclasses`.
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
+from math import isfinite
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +36,40 @@ _UNCOMPILED = 4
 def is_frozen(kind: Any) -> bool:  # noqa: ANN401 (a class of fields)
     """Whether a record, by this decorator or that of `dataclasses`, cannot change."""
     return bool(getattr(kind, _FROZEN, kind.__dataclass_params__.frozen))
+
+
+def is_sound(value: Any, kind: Any) -> bool:  # noqa: ANN401 (anything, and its declared type)
+    """Whether a value that was read, and all that it holds, is of the declared type, and finite.
+
+    What has a `value`, such as a detail, holds that.
+    """
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return any(is_sound(value, each) for each in sorted(inside, key=lambda k: k is not _NONE))
+    if origin is tuple and isinstance(value, tuple):
+        if inside[-1] is Ellipsis:
+            return all(is_sound(each, inside[0]) for each in value)
+        return len(value) == len(inside) and all(map(is_sound, value, inside))
+    if origin is frozenset and isinstance(value, frozenset):
+        return all(is_sound(each, inside[0]) for each in value)
+    if origin is not None:
+        return isinstance(value, origin) and is_sound(value.value, inside[0])
+    if kind in (int, float, bool, str):
+        return type(value) is kind and (kind is not float or isfinite(value))
+    if not isinstance(value, kind):
+        return False
+    if not (dataclasses.is_dataclass(kind) or issubclass(kind, tuple)):
+        return True
+    return all(is_sound(getattr(value, name), each) for name, each in _declared(kind).items())
+
+
+_NONE = type(None)
+
+
+@cache
+def _declared(kind: type) -> dict[str, Any]:
+    """The types of a record's fields; what only type checkers import is taken for None."""
+    return get_type_hints(kind, localns={"Plan": _NONE})
 
 
 def _with_methods(cls: type, *, frozen: bool, shown: bool, compared: bool) -> type:

@@ -8,7 +8,12 @@ import shlex
 from typing import TYPE_CHECKING, NoReturn
 
 from dpdb.errors import UsageError, printable
-from dpdb.interfaces.cli.arguments import BEGINS, add_session_arguments, policy_for_arguments
+from dpdb.interfaces.cli.arguments import (
+    BEGINS,
+    add_session_arguments,
+    policy_for_arguments,
+    remote_session,
+)
 from dpdb.policy.schemas.table_files import remarks
 from dpdb.session.connect import session_on
 from dpdb.sql.text.placeholders import names_in
@@ -17,7 +22,7 @@ from dpdb.sql.text.splitting import split
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from dpdb.session.session import Session
+    from dpdb.session.connect import AnySession
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -33,9 +38,9 @@ class Notebook:
 
     def __init__(self, shell: InteractiveShell):
         self._shell = shell
-        self._session: Session | None = None
+        self._session: AnySession | None = None
 
-    def connect(self, line: str) -> Session | None:
+    def connect(self, line: str) -> AnySession | None:
         """`%dpdb FILE… [options]`: from now on `%%dpdb` asks about these files.
 
         The options are those of the command line that say which session there is to be. The session
@@ -49,6 +54,10 @@ class Notebook:
             return None
         if not options.files:
             raise UsageError("no data file or policy given", hint="%dpdb people.csv --epsilon 1")
+        remote = remote_session(options)
+        if remote is not None:
+            self._session = remote
+            return remote
         policy = policy_for_arguments(options)
         for table in policy.tables:
             for remark in remarks(table):

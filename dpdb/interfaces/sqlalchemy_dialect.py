@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from threading import Lock
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types
 from sqlalchemy.engine import Connection, default
@@ -21,7 +21,9 @@ from dpdb import dbapi
 from dpdb.errors import UsageError
 from dpdb.policy.catalog import Kind, Table
 from dpdb.session.connect import connect
-from dpdb.session.session import Session
+
+if TYPE_CHECKING:
+    from dpdb.session.connect import AnySession
 
 _TYPES: dict[Kind, type[types.TypeEngine[Any]]] = {
     Kind.INTEGER: types.BigInteger,
@@ -51,7 +53,7 @@ class DpdbDialect(default.DefaultDialect):
     def __init__(self, **arguments: Any):  # noqa: ANN401 (SQLAlchemy's)
         super().__init__(**arguments)
         self._opening = Lock()
-        self._session: Session | None = None
+        self._session: AnySession | None = None
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
@@ -134,5 +136,5 @@ class DpdbDialect(default.DefaultDialect):
 def _tables(connection: Connection) -> tuple[Table, ...]:
     """The tables of the policy behind a connection."""
     held: Any = connection.connection.dbapi_connection
-    session: Session = held.session
+    session: AnySession = held.session
     return session.policy.tables

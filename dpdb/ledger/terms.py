@@ -8,7 +8,7 @@ nothing that changes what an answer tells.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ def described(policy: Policy) -> TermTexts:
 _PUBLIC = ("epsilon", "delta", "queries", "composition", "neighbors", "noise", "timing", "unit",
            "minimum_units", "name", "window")  # fmt: skip
 """The terms of the whole policy that an analyst is told: no key, and no other analyst."""
+_ELSEWHERE = Path("on a server")
 _STORED: TermTexts = {"csv": {}, "stored_as": None}
 """The terms of a table that tell how its rows are stored, as of a table that is anywhere."""
 
@@ -83,9 +84,9 @@ def public_terms(policy: Policy) -> TermTexts:
 def policy_in(terms: TermTexts) -> Policy:
     """The policy that these public terms describe; its tables have no rows here."""
     name, window = terms["name"], terms["window"]
-    lasting = None if name is None else LastingBudget(name, Path(), period=window)
+    lasting = None if name is None else LastingBudget(name, _ELSEWHERE, period=window)
     return Policy(
-        tables_in(terms),
+        tuple(replace(table, path=_ELSEWHERE) for table in tables_in(terms)),
         budget_in(terms),
         neighbors_in(terms),
         terms["noise"],

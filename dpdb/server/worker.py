@@ -41,6 +41,7 @@ from dpdb.server.messages import AT_ONCE, LONGEST_REPLY, Action, Reply, Request,
 from dpdb.session.backends import Backends
 from dpdb.session.connect import policy_of
 from dpdb.session.session import Session
+from dpdb.sql.text.parameters import from_json
 
 MOST_SESSIONS = 1_000
 """The sessions that are held; when there is another, that which was asked longest ago ends."""
@@ -116,22 +117,36 @@ def failed(request: Request, error: DpdbError) -> Reply:
 
 def _answer(request: Request, session: Session) -> Answer:
     epsilon, delta = _share(request.epsilon), _share(request.delta)
+    text, values = request.text, from_json(request.parameters)
     match request.action:
         case Action.EXECUTE:
-            return session.execute(request.text, request.parameters, epsilon=epsilon, delta=delta)
+            return session.execute(text, values, epsilon=epsilon, delta=delta)
         case Action.EXPLAIN:
-            return session.explain(request.text, request.parameters, epsilon=epsilon, delta=delta)
+            return session.explain(text, values, epsilon=epsilon, delta=delta)
         case Action.QUOTE:
-            return session.quote(request.text)
+            return session.quote(text)
         case Action.PLAN:
-            return session.plan(
-                [tuple(e) if isinstance(e, list) else e for e in request.statements]
-            )
+            return session.plan([*map(_member, request.statements)])
         case Action.BALANCE:
             return session.execute("SHOW BUDGET")
         case Action.ANSWERS | Action.TABLES:
             raise UsageError(f"{request.action} has no one answer")
     assert_never(request.action)
+
+
+def _member(sent: Any) -> Any:  # noqa: ANN401 (JSON, and a statement of a plan)
+    """A statement of a plan, with its values and options if it has any."""
+    match sent:
+        case [text, *rest]:
+            given = [from_json(each) for each in rest[:1]]
+            options = [
+                {name: _share(each) if isinstance(each, str) else each for name, each in o.items()}
+                if isinstance(o, dict)
+                else o
+                for o in rest[1:]
+            ]
+            return (text, *given, *options)
+    return sent
 
 
 def _share(text: str | None) -> Fraction | None:

@@ -30,7 +30,11 @@ from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.table_sources import DataSource, PolicySource, TableSources
 
 if TYPE_CHECKING:
+    from dpdb.session.remote import RemoteSession
     from dpdb.session.session import Session
+
+    AnySession = Session | RemoteSession
+    """A session of this process, or of a server."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -56,8 +60,9 @@ def connect(
     trial: bool = False,
     teach: bool = False,
     seed: int | None = None,
-) -> Session:
-    """A session on data files, data frames or policies.
+    token: str | None = None,
+) -> AnySession:
+    """A session on data files, data frames or policies, or one of a server.
 
     A source is a path or a pattern, a list of paths whose rows are one table, the address of a
     server's table, a frame (pandas, polars, Arrow, DuckDB), a policy, or a dict of these by the
@@ -79,9 +84,24 @@ def connect(
     With `trial` the rows are made up from the policies, as in `Session.trial`, and no data are
     read.
 
-    Raises UsageError, InvalidOption, PolicyError, DataFileError or LedgerError, each before a row
-    is read.
+    The only source can be the address of a server that answers: `https://stats.example.org`, with
+    the `token` of an analyst. All but `trial` is then for the server to say.
+
+    Raises UsageError, InvalidOption, PolicyError, DataFileError, LedgerError or ServerError, each
+    before a row is read.
     """
+    if any(map(is_address, sources)):
+        given = {**locals(), "teach": teach or None, "trial": None}
+        others = sorted(each for each in given.keys() - {"sources", "token"} if given[each])
+        if others or len(sources) > 1:
+            raise UsageError(
+                f"a server has its own {', '.join(others) or 'sources'}",
+                hint='dpdb.connect("https://…", token=…)',
+            )
+        remote = session_at(str(sources[0]), token)
+        return remote.trial() if trial else remote
+    if token is not None:
+        raise UsageError("a token is for a server", hint='dpdb.connect("https://…", token=…)')
     held = policy_of(
         *sources,
         name=name,
@@ -102,6 +122,18 @@ def connect(
         trial=trial,
     )
     return session_on(held, teach=teach, seed=seed, analyst=analyst)
+
+
+def is_address(source: object) -> bool:
+    """Whether a source is the address of a server that answers, rather than of data."""
+    return isinstance(source, str) and source.lower().startswith(("https://", "http://"))
+
+
+def session_at(address: str, token: str | None) -> RemoteSession:
+    """The session of an analyst on a server; what it is made of is imported here."""
+    from dpdb.session.remote import RemoteSession  # noqa: PLC0415
+
+    return RemoteSession(address, token)
 
 
 def policy_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -12,14 +12,14 @@ from dpdb.answers.answer import Answer
 from dpdb.answers.contribution_notes import key_notes
 from dpdb.answers.record import Cell, Detail, columns_of
 from dpdb.answers.suggested_bounds import needs_notes
-from dpdb.errors import InvalidOption, UnknownName, Unsupported
+from dpdb.errors import InvalidOption, Place, UnknownName, Unsupported
 from dpdb.ledger.protocol import Balance, Ledger, Price, QueryLimit, Recorded
 from dpdb.plan.logical.query import Options, Query
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import SMALLEST_DELTA, Budget, Composition, valid_epsilon
 from dpdb.policy.catalog import Policy
 from dpdb.policy.names import suggestion
-from dpdb.policy.numbers import decimal
+from dpdb.policy.numbers import as_written, decimal
 from dpdb.policy.schemas.table_files import remarks
 from dpdb.privacy.accounting.accountants import Concentrated
 from dpdb.privacy.accounting.composition import (
@@ -75,7 +75,7 @@ class Settings:
         """SHOW ALL: each setting, its value and its meaning; those of teaching mode only there."""
         values = {
             "epsilon": "default" if self.epsilon is None else decimal(self.epsilon),
-            "mechanism": self.mechanism or "default",
+            "mechanism": str(self.mechanism or "default"),
             "sensitivity": self.sensitivity,
             "interval": self.interval,
             "bounds": self.bounds,
@@ -88,6 +88,22 @@ class Settings:
         }
         known = {**SETTINGS, **TEACHING} if teach else SETTINGS
         return tuple((name, values[name], meaning) for name, meaning in known.items())
+
+    @classmethod
+    def of(cls, told: Mapping[str, object]) -> Settings:
+        """The settings that SHOW ALL tells by these names; raises ValueError where it tells none.
+
+        A share of ε is as many digits of it as are shown.
+        """
+        settings = cls()
+        for name, value in told.items():
+            if value == "default":
+                continue
+            known = as_written(str(value)) if name == "epsilon" else value
+            if name not in SETTINGS | TEACHING or not isinstance(known, str | Fraction):
+                raise ValueError("no settings")
+            settings = settings.changed(Assign(name, known, Place(1, 1)), teach=True)
+        return settings
 
     def filled(self, query: Query) -> Options:
         """The options of a query, with the settings in place of options that are not given."""

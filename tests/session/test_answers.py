@@ -13,6 +13,8 @@ import dpdb
 from dpdb.answers.formats.render import as_list
 from tests.support.lasting import opened_shop
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 COUNT = "SELECT COUNT(*) AS n FROM t"
 GROUPS = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
 POLICY = """

@@ -19,6 +19,8 @@ from tests.support.noiseless import Noiseless
 from tests.support.optional import Record
 from tests.support.plans import COLUMNS, small_policy
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 COUNTS = "SELECT zip, COUNT(*) AS n FROM t GROUP BY zip"
 CELLS = 3
 

@@ -15,6 +15,8 @@ from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.optional import Record
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 COLUMNS = (
     Column("city", Kind.TEXT, values=("Ely", "Rye", "Wem")),
     Column("ok", Kind.BOOLEAN, nullable=False),

@@ -11,6 +11,8 @@ from dpdb.policy.catalog import Policy
 from dpdb.session.session import Session
 from tests.support.exactly import write
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Policy:

@@ -9,6 +9,8 @@ import pytest
 import dpdb
 from dpdb.errors import UnknownName, Unsupported
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 BY_ZIP = "CREATE TEMP TABLE by_zip AS SELECT zip, COUNT(*) AS n FROM people GROUP BY zip"
 

@@ -14,6 +14,8 @@ from dpdb.session.connect import connect
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 TEXTS = ["a,b,c,d", "a", "", "a,,b", ",", "aa,b,", "c,b,a", "aaa"]
 POLICY = """
 [budget]

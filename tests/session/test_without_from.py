@@ -14,6 +14,8 @@ from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 from tests.support.plans import COLUMNS, small_policy
 
+pytestmark = pytest.mark.usefixtures("anywhere")
+
 COUNTS = "SELECT zip, COUNT(*) AS n FROM t GROUP BY zip"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 from dpdb.answers.record import AnswerRecord, ReleaseReport
-from dpdb.errors import DpdbError, printable
+from dpdb.errors import DpdbError, Place, ServerError, printable
 from dpdb.ledger.protocol import Price
 from dpdb.policy.budget import Composition
 
@@ -94,6 +95,27 @@ def error_as_json(statement: str, error: DpdbError) -> str:
         fields |= {"line": error.place.line, "column": error.place.column}
     marked: dict[str, Any] = {"trial": True} if error.trial else {}
     return dumped(marked | {"statement": statement, "error": fields})
+
+
+def error_in(text: str) -> DpdbError:
+    """The error of `error_as_json`; raises ValueError or TypeError where there is none."""
+    told = json.loads(text)
+    fields, kinds = told["error"], {each.__name__: each for each in _kinds(DpdbError)}
+    texts = told["statement"], fields["kind"], fields["message"], fields["hint"] or ""
+    if not all(isinstance(each, str) for each in texts):
+        raise TypeError("texts are needed")
+    error = kinds.get(fields["kind"], ServerError)(fields["message"], hint=fields["hint"])
+    if "line" in fields:
+        error.place = Place(max(int(fields["line"]), 1), max(int(fields["column"]), 1))
+    error.statement, error.trial = told["statement"], told.get("trial") is True
+    return error
+
+
+def _kinds(kind: type[DpdbError]) -> Iterator[type[DpdbError]]:
+    """The class of errors, and all below it."""
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _kinds(each)
 
 
 def dumped(content: object) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdb import __version__
 from dpdb.answers.formats.render import FORMATS
@@ -23,7 +25,10 @@ from dpdb.policy.budget import (
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import exact_number
 from dpdb.policy.storage import is_server_address
-from dpdb.session.connect import policy_of
+from dpdb.session.connect import connect, is_address, policy_of
+
+if TYPE_CHECKING:
+    from dpdb.session.connect import AnySession
 
 MOST_TRIALS = 100_000
 LONGEST_LIMIT = 3600
@@ -84,7 +89,8 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="a CSV, Parquet, DuckDB, SQLite or Excel file, the address of a table, or a policy",
+        help="a CSV, Parquet, DuckDB, SQLite or Excel file, the address of a table, or a policy; "
+        "or https://… alone, a server that answers",
     )
     add("--epsilon", type=epsilon, help="total privacy loss allowed")
     add("--delta", type=_delta, help="total probability of failure allowed")
@@ -109,6 +115,8 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add("--teach", action="store_true",
         help="teaching mode: privacy can be switched off; no answer is private")  # fmt: skip
     add("--seed", type=seed, help="noise that can be predicted; with --teach only")
+    add("--token-file", type=Path, metavar="FILE",
+        help="of an analyst's token for the server https://…; or it is in DPDB_TOKEN")  # fmt: skip
 
 
 def add_ledger_argument(to: argparse.ArgumentParser) -> None:
@@ -224,6 +232,44 @@ def data_file(text: str) -> Path:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
+
+
+_OF_SERVERS = (
+    *("epsilon", "delta", "queries", "composition", "neighbors", "timing", "bounds"),
+    *("separator", "encoding", "no_header", "ledger", "analyst", "teach", "seed"),
+)
+"""The options that are for the data owner of a server to say."""
+
+
+def remote_session(options: argparse.Namespace) -> AnySession | None:
+    """The session of the server that is named in place of files; None where files are."""
+    if not any(map(is_address, options.files)):
+        if options.token_file is not None:
+            raise UsageError("--token-file is for a server", hint="dpdb https://…")
+        return None
+    given = [name for name in _OF_SERVERS if getattr(options, name)]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{names}: the server says these itself")
+    return connect(*options.files, trial=options.trial, token=_token(options.token_file))
+
+
+def _token(file: Path | None) -> str | None:
+    """The token in a file that its owner alone can read, or else in the environment."""
+    if file is None:
+        return os.environ.get("DPDB_TOKEN")
+    try:
+        with file.expanduser().open(encoding="ascii") as opened:
+            if os.fstat(opened.fileno()).st_mode & 0o077:
+                raise UsageError(f"others can read {file}", hint=f"chmod 600 {file}")
+            return opened.read(_LONGEST_TOKEN).strip()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{file} holds no token") from None
+
+
+_LONGEST_TOKEN = 1_000
 
 
 def policy_for_arguments(options: argparse.Namespace) -> Policy:

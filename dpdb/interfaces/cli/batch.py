@@ -18,7 +18,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.output_files import OutputFile
 
 if TYPE_CHECKING:
-    from dpdb.session.session import Session
+    from dpdb.session.connect import AnySession
 
 
 class Batch(Console):
@@ -30,7 +30,7 @@ class Batch(Console):
         self,
         policy: Policy,
         settings: ShellSettings,
-        session: Session,
+        session: AnySession,
         inputs: Iterable[Path],
         *,
         bounded: Collection[str] = (),
@@ -48,17 +48,17 @@ class Batch(Console):
         self._hopeless = False
         """Whether something other than a statement failed, so that none can succeed."""
 
-    def run_all(self, todo: Iterable[Entry], *, stop: bool) -> None:
-        """Run entries; with `stop` up to the first that fails."""
+    def run_all(self, todo: Iterable[Entry], *, stop: bool, planned: bool = False) -> None:
+        """Run entries, `planned` together first; with `stop` up to the first that fails."""
         try:
-            for entry in self.planned(todo):
+            for entry in self.planned(todo, now=planned):
                 if not run(self, entry) and (stop or self._hopeless):
                     return
         except EOFError:  # .quit
             return
 
     @property
-    def session(self) -> Session:
+    def session(self) -> AnySession:
         return self._session
 
     def execute(self, statement: Sql) -> bool:

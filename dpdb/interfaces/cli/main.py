@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdb.errors import DpdbError, UsageError, printable
-from dpdb.interfaces.cli.arguments import parser, policy_for_arguments, with_statement
+from dpdb.interfaces.cli.arguments import (
+    parser,
+    policy_for_arguments,
+    remote_session,
+    with_statement,
+)
 from dpdb.interfaces.cli.batch import Batch, scripted
 from dpdb.interfaces.cli.parsers import SUBCOMMANDS, check_command, check_spelling
 from dpdb.interfaces.console.settings import ShellSettings, check_settings, read_settings
@@ -24,7 +29,7 @@ from dpdb.session.connect import session_on, valid_seed
 
 if TYPE_CHECKING:
     from dpdb.interfaces.console.terminal import Ask
-    from dpdb.session.session import Session
+    from dpdb.session.connect import AnySession
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,9 +80,16 @@ def _make_streams_safe() -> None:
 
 
 def _session(
-    policy: Policy, options: argparse.Namespace, progress: ProgressLine, *, protected: bool = True
-) -> Session:
+    policy: Policy,
+    options: argparse.Namespace,
+    progress: ProgressLine,
+    remote: AnySession | None,
+    *,
+    protected: bool = True,
+) -> AnySession:
     """The session that the options ask for; in teaching mode it can begin with privacy off."""
+    if remote is not None:  # its settings are those of all sessions of the analyst
+        return remote
     # The progress of a load tells the file's size, which is for its owner to see.
     shown = progress if sys.stderr.isatty() and not options.restricted else None
     session = session_on(
@@ -92,9 +104,9 @@ def _session(
     return session
 
 
-def _print_remarks(policy: Policy) -> None:
+def _print_remarks(policy: Policy, remote: AnySession | None) -> None:
     """Say on stderr how the files are read, where that is told from their headers."""
-    for table in policy.tables:
+    for table in policy.tables if remote is None else ():
         for remark in remarks(table):
             print(f"note: {printable(remark)}", file=sys.stderr)
 
@@ -118,18 +130,21 @@ def _prompt(options: argparse.Namespace) -> int:
     read = ShellSettings() if options.restricted else read_settings(options.config)
     settings = _given_settings(read, options)
     ask = asker(settings)
-    if options.files:
+    remote = remote_session(options)
+    if remote is not None:
+        policy, protected = remote.policy, True
+    elif options.files:
         policy, protected = policy_for_arguments(options), True
     else:
         policy, protected = _ask_policy(options, ask)
-    _print_remarks(policy)
+    _print_remarks(policy, remote)
     shell = Shell(
         policy,
         settings,
         ask,
-        lambda progress: _session(policy, options, progress, protected=protected),
+        lambda progress: _session(policy, options, progress, remote, protected=protected),
         bounded=[name for name, _ in options.bounds],
-        inputs=map(Path, options.files),
+        inputs=map(Path, options.files if remote is None else []),
         restricted=options.restricted,
         force=options.force,
     )
@@ -174,19 +189,24 @@ def _batch(options: argparse.Namespace) -> int:
     """Run the statements and print their answers; returns the gravest exit code."""
     if options.config is not None:
         check_settings(options.config)
-    policy = policy_for_arguments(options)
-    _print_remarks(policy)
+    remote = remote_session(options)
+    policy = policy_for_arguments(options) if remote is None else remote.policy
+    _print_remarks(policy, remote)
     settings = _given_settings(ShellSettings(), options)
-    session = _session(policy, options, ProgressLine())
+    session = _session(policy, options, ProgressLine(), remote)
     scripts = options.scripts or []
-    read = [*options.files, *(name for option, name in scripts if option == "-f")]
+    read = [
+        *(options.files if remote is None else []),
+        *(name for option, name in scripts if option == "-f"),
+    ]
     batch = Batch(
         policy, settings, session, map(Path, read), bounded=[name for name, _ in options.bounds],
         restricted=options.restricted, force=options.force,
     )  # fmt: skip
     batch.redirect(options.output)
     try:
-        batch.run_all(scripted(scripts), stop=options.on_error == "stop")
+        stop = options.on_error == "stop"
+        batch.run_all(scripted(scripts), stop=stop, planned=options.plan)
     finally:
         batch.redirect("")
     return max(batch.code, int(batch.lost))

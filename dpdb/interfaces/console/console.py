@@ -21,7 +21,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.output_files import OutputFile, files_of_policy
 
 if TYPE_CHECKING:
-    from dpdb.session.session import Session
+    from dpdb.session.connect import AnySession
 
 
 Entry = Command | Sql | DpdbError
@@ -75,7 +75,7 @@ class Console(ABC):
 
     @property
     @abstractmethod
-    def session(self) -> Session:
+    def session(self) -> AnySession:
         """The session that answers statements."""
 
     @abstractmethod

@@ -31,7 +31,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 
 if TYPE_CHECKING:
-    from dpdb.session.session import Session
+    from dpdb.session.connect import AnySession
 
 
 class Preload(Thread):
@@ -95,7 +95,7 @@ class Shell(Console):
         policy: Policy,
         settings: ShellSettings,
         ask: Ask,
-        open_session: Callable[[ProgressLine], Session],
+        open_session: Callable[[ProgressLine], AnySession],
         *,
         bounded: Collection[str] = (),
         inputs: Iterable[Path] = (),
@@ -115,7 +115,7 @@ class Shell(Console):
         """The answer of EXPLAIN to a SELECT, or the error in it; remembered while one types."""
 
     @cached_property
-    def session(self) -> Session:
+    def session(self) -> AnySession:
         """The session, made when first needed, as its imports take longer than the prompt."""
         return self._open_session(self._progress)
 

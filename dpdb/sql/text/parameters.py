@@ -96,6 +96,66 @@ def values_of(parameters: Parameters) -> Values:
     return tuple((str(number), _given(each)) for number, each in enumerate(parameters, 1))
 
 
+def as_json(parameters: Parameters) -> Any:  # noqa: ANN401 (JSON)
+    """The values as JSON, of which `from_json` makes the same constants; raises DpdbError."""
+    values = values_of(parameters)
+    if parameters is None:
+        return None
+    sent = {
+        name: [*map(_sent, given)] if isinstance(given, tuple) else _sent(given)
+        for name, given in values
+    }
+    return sent if isinstance(parameters, Mapping) else [*sent.values()]
+
+
+def from_json(sent: Any) -> Any:  # noqa: ANN401 (JSON, and values)
+    """The values of `as_json`; a date, a timestamp or an exact number is `{"date": "…"}`."""
+    match sent:
+        case list():
+            return [*map(_received, sent)]
+        case dict():
+            return {name: _received(each) for name, each in sent.items()}
+    return sent
+
+
+def _sent(constant: Constant) -> Any:  # noqa: ANN401 (JSON)
+    text = constant.text
+    match constant.kind:
+        case None:
+            return None
+        case Kind.BOOLEAN:
+            return text == "TRUE"
+        case Kind.INTEGER:
+            return int(text)
+        case Kind.TEXT:
+            return text
+        case Kind.NUMBER if repr(float(text)) == text:
+            return float(text)
+    return {str(constant.kind): text}
+
+
+def _received(sent: Any) -> Any:  # noqa: ANN401 (JSON, and a value)
+    if isinstance(sent, list):
+        return [*map(_received, sent)]
+    if not isinstance(sent, dict):
+        return sent
+    try:
+        ((kind, text),) = sent.items()
+        return _READ[kind](text)
+    except (ValueError, TypeError, LookupError, ArithmeticError):
+        raise UsageError(
+            "a value is a number, a text, true, false, null, or an object with one of "
+            f"{', '.join(_READ)}",
+            hint='{"date": "2026-11-27"}',
+        ) from None
+
+
+_READ: Mapping[str, Callable[[str], object]] = {
+    "date": datetime.date.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
+    "number": Decimal,
+}
+
 Member = tuple[str, Parameters, Mapping[str, Number]]
 """A statement of a plan: its text, its values, and `epsilon` or `delta`."""
 
