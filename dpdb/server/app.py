@@ -142,7 +142,7 @@ class _Programs:
         everybody = self._front.people.everybody
         if everybody is not None:
             sites = asked.headers.get("sec-fetch-site"), asked.headers.get("origin")
-            if any(sites) and not is_own(asked, self._front.setting.origin):
+            if any(sites) and not is_own(asked, secure=self._front.setting.secure):
                 raise HTTPException(403, "the request is from another site")
             return everybody
         scheme, _, token = asked.headers.get("authorization", "").partition(" ")
@@ -245,6 +245,7 @@ class HttpServer(uvicorn.Server):
                 ws="none",
                 lifespan="on",
                 log_config=None,
+                log_level="error",
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,

@@ -157,7 +157,9 @@ class Front:
             given = Given(id if given is None else fresh(), statement, asked)
             known[given.id] = given
             self._forget(known)
-        await asyncio.shield(given.reply)  # who goes away has paid
+        reply = await asyncio.shield(given.reply)  # who goes away has paid
+        if reply.error:
+            known.pop(given.id, None)
         return given
 
     def given(self, analyst: str, id: str) -> Given | None:  # noqa: A002

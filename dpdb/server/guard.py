@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -172,16 +171,17 @@ class Guard:
         return str(address)
 
 
-def is_own(request: Request, origin: str) -> bool:
+def is_own(request: Request, *, secure: bool) -> bool:
     """Whether a page of this server sent the request, as the browser tells.
 
     Under `no-referrer` browsers send the Origin `null` with a form; then Sec-Fetch-Site tells.
+    An Origin is compared with the Host, which is one of the server's.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
-    sent = request.headers.get("origin")
-    return sent is not None and urlsplit(sent).netloc != "" and sent.lower() == origin
+    own = f"{'https' if secure else 'http'}://{request.headers['host']}"
+    return request.headers.get("origin", "").lower() == own.lower()
 
 
 async def body_of(request: Request, most: int) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 import ssl
 import sys
@@ -55,10 +56,11 @@ class _Place:
     def hosts(self) -> frozenset[str]:
         """The values of Host that are meant for the server: on the loopback, with any of its names.
 
-        A proxy there has the name that it was told.
+        The port outside is another where a container or a proxy maps it, so the name may be alone.
         """
         names = {"127.0.0.1", "localhost", "[::1]"} if _is_loopback(self.host) else set[str]()
-        return frozenset(f"{each}{self.end}".lower() for each in {self.name, *names})
+        ended = {f"{each}{self.end}" for each in {self.name, *names}}
+        return frozenset(each.lower() for each in (self.name, *ended))
 
 
 def main(words: list[str]) -> int:
@@ -97,13 +99,13 @@ def parser() -> argparse.ArgumentParser:
     add("files", nargs="+", metavar="FILE", help="a policy, or data files")
     add("--http", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
         help="where to listen: 127.0.0.1:8080")  # fmt: skip
-    add("--name", metavar="HOST",
+    add("--name", type=_name, metavar="HOST",
         help="the host by which browsers call the server, such as stats.example.org")  # fmt: skip
     add("--workers", type=_workers, default=1, metavar="N",
         help="processes that hold the tables: 1 is best for small ones")  # fmt: skip
     add("--certificate", type=Path, metavar="FILE", help="of TLS, with its chain, in PEM")
     add("--key", type=Path, metavar="FILE", help="the private key of the certificate, in PEM")
-    add("--proxy", metavar="ADDRESS",
+    add("--proxy", type=_proxy, metavar="ADDRESS",
         help="of a reverse proxy with TLS, whose X-Forwarded-For is believed")  # fmt: skip
     add("--log", type=Path, metavar="FILE",
         help="who asked when, with a hash of the statement, its cost and outcome")  # fmt: skip
@@ -119,6 +121,19 @@ def _address(text: str) -> tuple[str, int]:
     if not (host and colon and port.isascii() and port.isdigit() and int(port) < 65536):
         raise argparse.ArgumentTypeError("write HOST:PORT, such as 127.0.0.1:8080")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9.-]{1,253}", text):
+        raise argparse.ArgumentTypeError("write a host alone, such as stats.example.org")
+    return text
+
+
+def _proxy(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError("write the proxy's address, such as 127.0.0.1") from None
 
 
 def _workers(text: str) -> int:

@@ -187,13 +187,13 @@ def budget_view(balance: Balance) -> BudgetView:
     """What is left: of a limit of one's own, or of the whole budget where that has less."""
     total = balance.budget.epsilon
     share = max(Fraction(0), min(Fraction(1), balance.epsilon_left / total))
-    queries = "1 query" if balance.queries_left == 1 else f"{balance.queries_left:,} queries"
+    many = "1 query" if balance.queries_left == 1 else f"{balance.queries_left:,} queries"
     return BudgetView(
         left=decimal(balance.epsilon_left, _DIGITS),
         total=decimal(total),
         percent=f"{100 * float(share):.1f}",
         share=f"{100 * float(share):.0f} %",
-        queries=queries,
+        queries=f"{many} left",
         remark=LEFT_OF_ALL if balance.is_short_of_own else "",
     )
 

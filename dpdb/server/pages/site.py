@@ -172,7 +172,7 @@ class Site:
 
     async def _form(self, request: Request, most: int) -> dict[str, str]:
         """The fields of a form that one of our pages has sent; others are refused with 403."""
-        if not is_own(request, self._front.setting.origin):
+        if not is_own(request, secure=self._front.setting.secure):
             raise HTTPException(403, "the form is from another site")
         body = await body_of(request, most)
         try:

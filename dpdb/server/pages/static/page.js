@@ -55,7 +55,7 @@ async function run(what) {
   say(what === "run" ? "running …" : "asking …");
   try {
     const page = await asked({do: what}, running.signal);
-    take(page, "answer", "budget", "history", "price");
+    take(page, "answer", "budget", "history", "price", "explained");
     answer.focus();
   } catch (failure) {
     if (failure.name !== "AbortError") say("✕ the server does not answer; the same form is paid once, press Run again");
