@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from dpdb.errors import DpdbError, LedgerError, Place
 from dpdb.ledger.terms import policy_in
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
+from dpdb.server.limits import Rates
 from dpdb.server.log import Log
 from dpdb.server.logins import Logins
 from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request, Shape
@@ -26,6 +28,8 @@ from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request, Sha
 MOST_KEPT = 100
 MOST_KEPT_BYTES = 4 * 1024 * 1024
 """The answers of an analyst that the front keeps, and their bytes; older ones are forgotten."""
+_RATE = (100.0, 1000)
+"""The requests of an analyst with an account: a second in the long run, and at once."""
 _LIST_WAIT = 0.5
 """Seconds that a page waits for the list of earlier answers, which then comes with a later page."""
 STATUSES: Mapping[str, int] = {
@@ -122,6 +126,7 @@ class Front:
         self.desk, self.setting, self.log = desk, setting, log
         self.people = _Known(people, setting.everybody)
         self.logins = Logins(self.people)
+        self._rates = Rates(*_RATE, time.monotonic)
         self._given: dict[str, OrderedDict[str, Given]] = {}
         self._listings: dict[str, asyncio.Task[None]] = {}
 
@@ -129,6 +134,8 @@ class Front:
         """The reply to a request; errors of the desk are replies, too."""
         came, reply = self.log.now(), None
         try:
+            if self.people.everybody is None and not self._rates.allows(request.analyst):
+                raise Busy
             reply = await self.desk.ask(request)
         except Busy:
             reply = failure("Busy", "too many statements wait for answers", "ask again later")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,9 @@ from dpdb.answers.wire import from_wire
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.server.app import RECORD
+from dpdb.server.asking import Front, Setting
+from dpdb.server.log import Log
+from dpdb.server.messages import Action, Desk, Reply, Request
 from dpdb.session.connect import policy_of
 from tests.server.served import Known, Served
 from tests.support.command_line import PEOPLE
@@ -194,3 +198,25 @@ def test_assistants_ask_by_the_same_tokens(known: Served) -> None:
     assert anyio.run(asked)["cost"]["epsilon"] == 0.1
     assert known.desk.asked[-1].analyst == "bob"
     assert known.ask("POST", "/mcp", "{}").status == 401
+
+
+@pytest.mark.parametrize("everybody", [None, "you"])
+def test_an_analyst_with_an_account_asks_at_a_limited_rate(everybody: str | None) -> None:
+    class Still(Desk):
+        async def ask(self, request: Request) -> Reply:
+            return Reply("{}")
+
+    async def ask_often() -> list[str | None]:
+        people = Known({} if everybody else {"alice": TOKEN})
+        setting = Setting("people", "http://127.0.0.1", everybody)
+        front = Front(Still(), setting, people, Log(None))
+        request = Request("alice", Action.QUOTE, COUNT)
+        replies = [await front.ask(request) for _ in range(1500)]
+        other = await front.ask(replace(request, analyst="bob"))
+        front.logins.close()
+        return [*(each.error for each in replies), other.error]
+
+    *told, other = asyncio.run(ask_often())
+    assert told[:1000] == [None] * 1000
+    assert other is None
+    assert ("Busy" in told[1000:]) == (everybody is None)

@@ -24,6 +24,7 @@ from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.commands.mcp import PASSING
 from dpdb.ledger.accounts import user
 from dpdb.policy.catalog import Policy
+from dpdb.policy.output_files import check_output, files_of_policy
 from dpdb.records import dataclass
 from dpdb.session.connect import policy_of
 
@@ -82,7 +83,7 @@ def main(words: list[str]) -> int:
         from dpdb.ledger.people import Accounts  # noqa: PLC0415 (sqlite)
 
         people = Accounts(policy.lasting)
-    with _listening(*options.http) as listener, _log_file(options) as log:
+    with _listening(*options.http) as listener, _log_file(options, policy) as log:
         asyncio.run(_serve(options, policy, people, listener, log))
     return 0
 
@@ -108,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     add("--proxy", type=_proxy, metavar="ADDRESS",
         help="of a reverse proxy with TLS, whose X-Forwarded-For is believed")  # fmt: skip
     add("--log", type=Path, metavar="FILE",
-        help="who asked when, with a hash of the statement, its cost and outcome")  # fmt: skip
+        help="who asked when, a hash of the statement, cost, outcome; - is stderr")  # fmt: skip
     add("--log-statements", action="store_true", help="write statements into the log, too")
     add("--metrics-token", type=Path, metavar="FILE",
         help="with the token by which Prometheus may ask for /metrics")  # fmt: skip
@@ -213,15 +214,20 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _log_file(options: argparse.Namespace) -> Iterator[TextIO | None]:
+def _log_file(options: argparse.Namespace, policy: Policy) -> Iterator[TextIO | None]:
     """The log, which its owner alone can read, and to which lines are added."""
     if options.log is None:
         if options.log_statements:
             raise UsageError("statements are written into a log", hint="--log FILE")
         yield None
         return
+    if str(options.log) == "-":
+        yield sys.stderr
+        return
+    own = [*files_of_policy(policy), *map(Path, options.files)]
+    path = check_output(options.log, own, force=True)
     try:
-        number = os.open(options.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError as error:
         raise UsageError(f"cannot write the log {options.log}: {error.strerror}") from None
     with os.fdopen(number, "a", encoding="utf-8") as file:

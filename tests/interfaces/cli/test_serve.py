@@ -103,6 +103,8 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     few = "--metrics-token", str(tmp_path / "token")
     assert "openssl rand" in refused(str(PEOPLE), "--http", "127.0.0.1:0", *few)
     assert "--log FILE" in refused(str(PEOPLE), "--http", "127.0.0.1:0", "--log-statements")
+    own = refused(str(PEOPLE), "--http", "127.0.0.1:0", "--log", str(PEOPLE))
+    assert "is read by dpdb, and is not overwritten" in own
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
