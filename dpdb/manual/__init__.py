@@ -26,6 +26,7 @@ PAGES = (
     "howto",
     "coming",
     "budgets",
+    "serve",
     "prompt",
     "shop",
     "school",

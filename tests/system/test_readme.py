@@ -76,10 +76,17 @@ def test_masking_hides_only_noise() -> None:
 
 RUN = {
     "console": {"README", *manual.PAGES},
-    "text": {"budgets", "prompt"},  # test_budget_recipes and test_two_users, test_recording
-    "sh": {"howto", "budgets", "lesson", "developing"},  # test_a_stranger, tests of the pages
+    "text": {
+        "budgets",
+        "prompt",
+        "serve",
+    },  # test_budget_recipes and test_two_users, test_recording
+    "sh": {"howto", "budgets", "lesson", "developing", "serve"},  # test_a_stranger, pages' tests
+    **{
+        kind: {"serve"} for kind in ("ini", "json", "nginx", "caddy", "dockerfile")
+    },  # test_serve_page
     "toml": {
-        *("howto", "budgets", "policy", "sources", "ledger", "tpch"),
+        *("howto", "budgets", "serve", "policy", "sources", "ledger", "tpch"),
         *("school", "funnel", "survey"),  # test_examples
     },
     "sql": {"howto", "sql", "tpch"},
