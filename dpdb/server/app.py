@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
@@ -25,7 +26,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Route
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, LedgerError, error_text
 from dpdb.server.asking import STATUSES, Front, result
 from dpdb.server.assistants import AssistantsApp
 from dpdb.server.guard import MOST_BODY, Guard, body_of, is_own, limited
@@ -78,7 +79,7 @@ def application(front: Front, hosts: Collection[str], *, proxy: str | None = Non
         async with assistants.running():
             yield
 
-    handlers = {HTTPException: _refused, Exception: _failed}
+    handlers = {HTTPException: _refused, LedgerError: _unknown, Exception: _failed}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     return Guard(app, hosts=hosts, proxy=proxy)
 
@@ -149,9 +150,9 @@ class _Programs:
         analyst = self._front.people.by_token(token.strip()) if scheme.lower() == "bearer" else None
         if analyst is not None:
             return analyst
-        self._front.log.login(None, asked.state.address)
         if not self._strangers.allows(network(asked.state.address)):
             raise HTTPException(429, "too many requests without a token", {"retry-after": "10"})
+        self._front.log.login(None, asked.state.address)  # so a flood does not fill the disk
         raise HTTPException(
             401, "a token is needed: Authorization: Bearer …", {"www-authenticate": "Bearer"}
         )
@@ -203,12 +204,20 @@ async def _refused(asked: Asked, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = asked.url.path
     if path in _QUESTIONS or path in _LISTINGS:
-        kinds = {401: "Unauthorized", 403: "Forbidden", 413: "TooLarge", 429: "Busy"}
+        kinds = {401: "Unauthorized", 403: "Forbidden", 413: "TooLarge", 429: "Busy",
+                 503: "LedgerError"}  # fmt: skip
         told = {"kind": kinds.get(error.status_code, "UsageError"), "message": error.detail}
         content = {"statement": "", "error": told | {"hint": None}}
         return JSONResponse(content, error.status_code, error.headers)
     text = html.rendered("message", message=error.detail)
     return HTMLResponse(text, error.status_code, error.headers)
+
+
+async def _unknown(asked: Asked, error: Exception) -> Response:
+    """Accounts that are not to be relied on: why is for the data owner."""
+    assert isinstance(error, LedgerError)
+    print(error_text("", error), file=sys.stderr, flush=True)
+    return await _refused(asked, HTTPException(503, "this server cannot read its accounts"))
 
 
 async def _failed(_: Asked, __: Exception) -> Response:

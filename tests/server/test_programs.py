@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from dpdb.answers.wire import from_wire
+from dpdb.errors import LedgerError
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.server.app import RECORD
@@ -220,3 +221,26 @@ def test_an_analyst_with_an_account_asks_at_a_limited_rate(everybody: str | None
     assert told[:1000] == [None] * 1000
     assert other is None
     assert ("Busy" in told[1000:]) == (everybody is None)
+
+
+def test_accounts_that_cannot_be_relied_on_are_told_to_nobody_outside(
+    policy: Policy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Changed(Known):
+        spoilt = False
+
+        @property
+        def names(self) -> tuple[str, ...]:
+            if self.spoilt:
+                raise LedgerError("alice in /srv/ledger was changed")
+            return super().names
+
+    people = Changed({"alice": TOKEN})
+    with Served(policy, people) as server:
+        people.spoilt = True
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        told = server.ask("GET", "/budget", headers=bearer), server.get("/")
+    assert [each.status for each in told] == [503, 503]
+    assert told[0].json["error"]["kind"] == "LedgerError"
+    assert not any("/srv" in each.text or "alice" in each.text for each in told)
+    assert capsys.readouterr().err.count("error: alice in /srv/ledger was changed") == 2
