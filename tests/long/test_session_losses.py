@@ -8,9 +8,21 @@ from random import Random
 
 import pytest
 
+from tests.audit.test_session_losses import CASES, Case, caps, loses_no_more_than_is_spent
 from tests.long.parts import Part
 from tests.support.random_sessions import random_pair
 from tests.support.witnessed_sessions import check
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        long = metafunc.config.getoption("--scale") > 0
+        metafunc.parametrize("case", CASES if long else CASES[:1], ids=" ".join)
+
+
+def test_sessions_with_other_caps_lose_no_more_than_is_spent(case: Case, tmp_path: Path) -> None:
+    for cap in caps(case)[1:]:
+        loses_no_more_than_is_spent(case, cap, tmp_path)
 
 
 @pytest.mark.examples(5_000, 50, most=250)

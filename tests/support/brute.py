@@ -55,7 +55,7 @@ class Rows:
 
 _RESULTS: dict[object, list[list[Any]]] = {}
 """The last results of `World.all_exact`, the oldest first."""
-_KEPT = 10
+_KEPT = 400
 
 
 @dataclass(frozen=True)

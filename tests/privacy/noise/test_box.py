@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, chisquare, gamma
@@ -50,7 +52,7 @@ def test_a_row_moves_the_norm_by_as_many_steps_as_there_are(halves: Point) -> No
 )
 def test_draws_have_the_law(halves: Point, epsilon: int, steps: int) -> None:
     mechanism = Box(halves, Fraction(epsilon), steps)
-    drawn = box.draws(mechanism, seeded(4), 100_000)
+    drawn = box.draws(mechanism, seeded(4), 30_000)
     counted = Counter(map(tuple, drawn.tolist()))
     rate = float(mechanism.rate) / STEPS
     far = [6 * steps * half for half in halves]
@@ -149,15 +151,20 @@ def test_the_tail_is_the_mean_over_the_sizes_of_boxes(dimensions: int, ratio: fl
 RUNS = 2_000
 
 
+@cache
+def sums_of(terms: int) -> npt.NDArray[np.int64]:
+    """Sums of so many draws of the first box, in each run and coordinate."""
+    drawn = box.draws(BOXES[0], seeded(terms), RUNS * terms)
+    return drawn.reshape(RUNS, terms, -1).sum(axis=1)
+
+
 @pytest.mark.parametrize("terms", [1, 2, 40])
 @pytest.mark.parametrize("weights", [(1.0, 0.0), (0.5, 9.0), (1.0, 500.0)])
 def test_margins_of_sums_hold(terms: int, weights: tuple[float, float]) -> None:
     """Of 2,000 sums 5 % may be farther; and not less than a quarter of that is, or z is too large."""
-    mechanism = BOXES[0]
-    drawn = box.draws(mechanism, seeded(terms), RUNS * terms).reshape(RUNS, terms, -1).sum(axis=1)
-    size, rows = weights
+    drawn, (size, rows) = sums_of(terms), weights
     sums = np.abs(size * drawn[:, 2] + rows * drawn[:, 0])
-    noises = mechanism.coordinates
+    noises = BOXES[0].coordinates
     own = ((size, noises[2]), (rows, noises[0]))[: 2 if rows else 1]
     z = box_tails.margin(((own, terms),), 0.95)
     missed = int((sums > z).sum())

@@ -95,23 +95,20 @@ def test_a_large_table_is_decided_in_the_same_way() -> None:
 
 
 def index_distribution(counts: Sequence[int], chosen_by: Exponential) -> list[Fraction]:
-    """The exact probability of each index, read off the bound that is drawn below."""
+    """The exact probability of each index, read off what is selected by the integers drawn."""
     noise = Scripted([0])
     select_index(counts, chosen_by, noise)
     [total] = noise.bounds
 
-    def first_beyond(index: int) -> int:
-        """The smallest integer that selects a later index."""
-        low, high = 0, total
-        while low < high:
-            middle = (low + high) // 2
-            if select_index(counts, chosen_by, Scripted([middle])) > index:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+    def selected(drawn: int) -> int:
+        return select_index(counts, chosen_by, Scripted([drawn]))
 
-    ends = [0, *(first_beyond(index) for index in range(len(counts)))]
+    # Where one index ends and the next begins is guessed, and then seen in what is selected.
+    distances = np.array([float(max(counts) - count) for count in counts])
+    ends = [0, *accumulate(selection.weights(distances, chosen_by.rate))]
+    for index, (first, beyond) in enumerate(pairwise(ends)):
+        if first < beyond:
+            assert selected(first) == index == selected(beyond - 1)
     assert ends[-1] == total
     return [Fraction(after - before, total) for before, after in pairwise(ends)]
 
