@@ -10,6 +10,7 @@ import pytest
 
 from tests.long.parts import Part
 from tests.support.crashes import Crashes
+from tests.support.desks import killed_under_load
 from tests.support.lasting import folder_in_memory
 from tests.support.ledger_trials import Tampered, granted_at_once, survives_kills
 from tests.support.shared_budget import shared_to_the_last
@@ -32,6 +33,12 @@ def test_sixteen_processes_are_granted_exactly_the_limit(examples: int, tried) -
 def test_processes_killed_at_random_moments(examples: int, tried) -> None:
     with folder_in_memory() as folder:
         unheard = survives_kills(folder, examples, Random(200))
+    tried(f"{examples} kills; {unheard} charges that nobody heard of")
+
+
+@pytest.mark.examples(200, 2)
+def test_workers_of_a_server_killed_under_load(examples: int, tried) -> None:
+    unheard = killed_under_load(examples, Random(200))
     tried(f"{examples} kills; {unheard} charges that nobody heard of")
 
 

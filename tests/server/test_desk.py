@@ -8,67 +8,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
 from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.wire import from_wire
 from dpdb.errors import DataFileError, LedgerError
-from dpdb.ledger.book.entries import Charge
 from dpdb.policy.reading.reader import read_policy
 from dpdb.server.desk import QUEUE, Opening, WorkerDesk, place_of
 from dpdb.server.messages import LONGEST_REQUEST, Action, Busy, Reply, Request, Shape
 from dpdb.session.session import Session
-from tests.support.lasting import book_of, opened_shop, verify
-
-POLICY = """
-[budget]
-name = "shared"
-epsilon = 1000
-queries = 1_000_000
-{analysts}
-[tables.t.columns]
-a = {{ type = "integer", bounds = [0, 999_999] }}
-"""
-ROWS = "a\n" + "5\n" * 100
-COUNT = "SELECT COUNT(*) FROM t WHERE a > {}"
-NEW = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.01) COUNT(*) FROM t WHERE a > {}"
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Asking:
-    """A desk, and the loop that it runs in."""
-
-    runner: asyncio.Runner
-    desk: WorkerDesk
-    policy: Path
-
-    def run(self, asked: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(asked)
-
-    def ask(self, analyst: str, text: str, action: Action = Action.EXECUTE, **more: Any) -> Reply:
-        return self.run(self.desk.ask(Request(analyst, action, text, **more)))
-
-    def rows(self, analyst: str, text: str) -> Any:
-        reply = self.ask(analyst, text)
-        assert reply.error is None, reply.body
-        return json.loads(reply.body)["rows"]
-
-
-@contextmanager
-def asking(sources: str, workers: int = 1) -> Iterator[Asking]:
-    with asyncio.Runner() as runner:
-        desk = runner.run(WorkerDesk.open(Opening([sources]), workers))
-        yield Asking(runner, desk, Path(sources))
-        runner.run(desk.close())
+from tests.support.desks import COUNT, NEW, POLICY, ROWS, Asking, asking, charges_of
+from tests.support.lasting import opened_shop
 
 
 @pytest.fixture(scope="module")
@@ -207,54 +161,6 @@ def test_a_place_is_the_same_in_another_process() -> None:
 def test_a_policy_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="cannot read"):
         asyncio.run(WorkerDesk.open(Opening([str(tmp_path / "none.csv")])))
-
-
-def charges_of(path: Path) -> dict[str, list[Fraction]]:
-    """What each analyst was charged, once `budget verify` agrees with all of the ledger."""
-    charged: dict[str, list[Fraction]] = {}
-    for sealed in verify(book_of(path)):
-        if isinstance(sealed.entry.event, Charge):
-            charged.setdefault(sealed.entry.who, []).append(sealed.entry.event.loss.epsilon)
-    return charged
-
-
-def killed_under_load(kills: int, clients: int = 6) -> tuple[int, int]:
-    """The charges and the answers told, where workers are killed again and again."""
-    told = 0
-    with opened_shop(POLICY.format(analysts=""), ROWS) as path:
-
-        async def client(desk: WorkerDesk, first: int, ended: asyncio.Event) -> None:
-            nonlocal told
-            numbers = count(first, clients)
-            while not ended.is_set():
-                text = NEW.format(next(numbers))
-                reply = await desk.ask(Request(f"client {first}", Action.EXECUTE, text))
-                told += reply.error is None and reply.paid
-                assert reply.error in (None, "OutOfResources"), reply.body
-
-        async def load() -> None:
-            ended = asyncio.Event()
-            desk = await WorkerDesk.open(Opening([str(path)]), 2)
-            asked = [asyncio.ensure_future(client(desk, i, ended)) for i in range(clients)]
-            for number in range(kills):
-                before = told
-                while told < before + clients or None in desk.processes:
-                    await asyncio.sleep(0.01)
-                process = desk.processes[number % 2]
-                assert process is not None
-                os.kill(process, signal.SIGKILL)
-            ended.set()
-            await asyncio.gather(*asked)
-            await desk.close()
-
-        asyncio.run(load())
-        return sum(map(len, charges_of(path).values())), told
-
-
-def test_a_worker_that_is_killed_has_charged_what_is_told() -> None:
-    kills = 2
-    charged, told = killed_under_load(kills)
-    assert 6 * kills <= told <= charged <= told + 6 * kills
 
 
 def test_a_budget_is_spent_to_the_end_and_not_beyond() -> None:

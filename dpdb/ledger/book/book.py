@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from dpdb.errors import InternalError, LedgerError
@@ -69,6 +70,9 @@ class Book:
 
     Whatever is wrong raises LedgerError, and then nothing may be answered. Reading an entry checks
     its seal; `walk` checks all of them.
+
+    Threads may share a book, which does one thing at a time: a SELECT of one thread that has not
+    ended would make SQLite refuse another's BEGIN IMMEDIATE once another process has written.
     """
 
     def __init__(self, path: Path, anchor: Anchor | None = None):
@@ -76,6 +80,7 @@ class Book:
         check_file(path)
         self.path = path
         self._process = os.getpid()
+        self._lock = RLock()
         with self._guarded():
             self._connection = connected(path)
             weakref.finalize(self, self._connection.close)
@@ -287,14 +292,18 @@ class Book:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Errors as LedgerError, and no use by a process that was forked: it has no locks."""
+        """Errors as LedgerError, and no use by a process that was forked: it has no locks.
+
+        One thread at a time is within.
+        """
         if os.getpid() != self._process:
             raise LedgerError(
                 "this process was forked from one that had opened the ledger",
                 hint="open a session after the fork",
             )
         try:
-            yield
+            with self._lock:
+                yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a text can be damaged, too
             name = getattr(error, "sqlite_errorname", "")
             reasons = (why for start, why in _REASONS.items() if name.startswith(start))

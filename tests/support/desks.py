@@ -1,0 +1,111 @@
+"""Desks that tests ask, and clients that ask one while its workers are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from dpdb.ledger.book.entries import Charge
+from dpdb.server.desk import Opening, WorkerDesk
+from dpdb.server.messages import Action, Reply, Request
+from tests.support.lasting import book_of, opened_shop, verify
+
+POLICY = """
+[budget]
+name = "shared"
+epsilon = 1000
+queries = 1_000_000
+{analysts}
+[tables.t.columns]
+a = {{ type = "integer", bounds = [0, 999_999] }}
+"""
+ROWS = "a\n" + "5\n" * 100
+COUNT = "SELECT COUNT(*) FROM t WHERE a > {}"
+NEW = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.01) COUNT(*) FROM t WHERE a > {}"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A desk, and the loop that it runs in."""
+
+    runner: asyncio.Runner
+    desk: WorkerDesk
+    policy: Path
+
+    def run(self, asked: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(asked)
+
+    def ask(self, analyst: str, text: str, action: Action = Action.EXECUTE, **more: Any) -> Reply:
+        return self.run(self.desk.ask(Request(analyst, action, text, **more)))
+
+    def rows(self, analyst: str, text: str) -> Any:
+        reply = self.ask(analyst, text)
+        assert reply.error is None, reply.body
+        return json.loads(reply.body)["rows"]
+
+
+@contextmanager
+def asking(sources: str, workers: int = 1) -> Iterator[Asking]:
+    with asyncio.Runner() as runner:
+        desk = runner.run(WorkerDesk.open(Opening([sources]), workers))
+        yield Asking(runner, desk, Path(sources))
+        runner.run(desk.close())
+
+
+def charges_of(path: Path) -> dict[str, list[Fraction]]:
+    """What each analyst was charged, once `budget verify` agrees with all of the ledger."""
+    charged: dict[str, list[Fraction]] = {}
+    for sealed in verify(book_of(path)):
+        if isinstance(sealed.entry.event, Charge):
+            charged.setdefault(sealed.entry.who, []).append(sealed.entry.event.loss.epsilon)
+    return charged
+
+
+def killed_under_load(kills: int, random: Random) -> int:
+    """Six clients ask while workers are killed; each was charged for all that it was told.
+
+    The number of charges that nobody was told of.
+    """
+    told = dict.fromkeys((f"client {i}" for i in range(6)), 0)
+
+    async def client(desk: WorkerDesk, name: str, ended: asyncio.Event) -> None:
+        numbers = count(list(told).index(name), len(told))
+        while not ended.is_set():
+            text = NEW.format(next(numbers))
+            reply = await desk.ask(Request(name, Action.EXECUTE, text))
+            assert reply.error in (None, "OutOfResources"), reply.body
+            told[name] += reply.paid and reply.error is None
+
+    async def load(path: Path) -> None:
+        ended = asyncio.Event()
+        desk = await WorkerDesk.open(Opening([str(path)]), 2)
+        async with asyncio.TaskGroup() as clients:
+            for name in told:
+                clients.create_task(client(desk, name, ended))
+            for number in range(kills):
+                before = sum(told.values())
+                while sum(told.values()) < before + len(told) or None in desk.processes:
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(random.random() / 20)
+                process = desk.processes[number % 2]
+                assert process is not None
+                os.kill(process, signal.SIGKILL)
+            ended.set()
+        await desk.close()
+
+    with opened_shop(POLICY.format(analysts=""), ROWS) as path:
+        asyncio.run(load(path))
+        charged = {name: len(charges) for name, charges in charges_of(path).items()}
+    assert all(0 < told[name] <= charged[name] <= told[name] + kills for name in told)
+    return sum(charged.values()) - sum(told.values())
