@@ -41,7 +41,7 @@ from dpdb.server.messages import AT_ONCE, LONGEST_REPLY, Action, Reply, Request,
 from dpdb.session.backends import Backends
 from dpdb.session.connect import policy_of
 from dpdb.session.session import Session
-from dpdb.sql.text.parameters import from_json
+from dpdb.sql.text.parameters import from_json, members_of
 
 MOST_SESSIONS = 1_000
 """The sessions that are held; when there is another, that which was asked longest ago ends."""
@@ -126,7 +126,11 @@ def _answer(request: Request, session: Session) -> Answer:
         case Action.QUOTE:
             return session.quote(text)
         case Action.PLAN:
-            return session.plan([*map(_member, request.statements)])
+            members = [
+                (text, from_json(values), {name: _share(str(e)) for name, e in options.items()})
+                for text, values, options in members_of(request.statements)
+            ]
+            return session.plan(members)
         case Action.BALANCE:
             return session.execute("SHOW BUDGET")
         case Action.ANSWERS | Action.TABLES:

@@ -72,6 +72,19 @@ def test_an_answer_is_paid_for_once(shared: Asking) -> None:
     assert json.loads(first.body)["rows"] == json.loads(again.body)["rows"]
 
 
+def test_values_and_options_are_sent(shared: Asking) -> None:
+    between = shared.ask(
+        "alice", "SELECT COUNT(*) FROM t WHERE a BETWEEN ? AND 600", parameters=[500]
+    )
+    assert json.loads(between.body)["columns"] == ["COUNT(*)"]
+    dated = shared.ask("alice", "SELECT ? AS day", parameters=[{"date": "2026-11-27"}])
+    assert json.loads(dated.body)["rows"] == [["2026-11-27"]]
+    member = ["SELECT COUNT(*) FROM t WHERE a > ?", [700], {"epsilon": "1/8"}]
+    planned = shared.ask("alice", "", Action.PLAN, statements=[member, COUNT.format(701)])
+    assert len(json.loads(planned.body)["rows"]) == 2
+    assert shared.ask("alice", "", Action.PLAN, statements=[7]).error == "UsageError"
+
+
 def test_nothing_of_another_analyst_is_told(shared: Asking) -> None:
     shared.ask("alice", "SET epsilon = 0.5")
     shared.ask("alice", "CREATE TEMPORARY TABLE mine AS SELECT COUNT(*) AS n FROM t WHERE a > 8")
@@ -93,6 +106,7 @@ def test_a_queue_is_full(shared: Asking) -> None:
         ]
         return await asyncio.gather(*asked, return_exceptions=True)
 
+    assert shared.desk.waiting == (0, 0)
     replies = shared.run(many())
     assert sum(isinstance(reply, Busy) for reply in replies) == 12 - QUEUE - 1
     assert all(reply.paid for reply in replies if isinstance(reply, Reply))
