@@ -40,7 +40,7 @@ def plotted(answer: AnswerRecord, axes: Axes | None, kind: str | None) -> Axes:
             hint="SELECT zip, COUNT(*) FROM t GROUP BY zip has one for each zip",
         )
     series = [series_of(answer, place) for place in shown]
-    places = _on_a_scale(answer, keys)
+    places = on_a_scale(answer, keys)
     continuous = places is not None and kinds[keys[0]] is not Kind.INTEGER
     kind = kind or ("line" if continuous else "bar")
     if axes is None:
@@ -72,7 +72,7 @@ def over_keys(answer: AnswerRecord) -> tuple[list[int], list[int]]:
     return keys, shown
 
 
-def _on_a_scale(answer: AnswerRecord, keys: list[int]) -> list[Any] | None:
+def on_a_scale(answer: AnswerRecord, keys: list[int]) -> list[Any] | None:
     """The one key of each row as a number or a date; None where there are others, or a NULL."""
     if len(keys) != 1 or not answer.kinds[keys[0]].ordinal:
         return None

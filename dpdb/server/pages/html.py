@@ -132,13 +132,12 @@ def answer_view(answer: AnswerRecord, csv: str = "") -> AnswerView:
     if answer.explain:
         plan = outline(answer)
         told, tree = plan.summary, plan.tree
+    noisy = any(column.accuracy is not None for column in answer.cells)
     many = f"{len(rows):,} rows" if len(rows) != 1 else "1 row"
     hidden = f", of which {MOST_ROWS} are shown here, and all in the CSV"
     return AnswerView(
         statement=printable(answer.statement),
-        caption=f"{many}{hidden if len(rows) > MOST_ROWS else ''}; ± at 95 %"
-        if answer.query
-        else many,
+        caption=f"{many}{hidden if len(rows) > MOST_ROWS else ''}{'; ± at 95 %' * noisy}",
         header=list(zip(header, map(is_numeric, columns), strict=True)),
         keyed=len(header) > 1,
         rows=rows[:MOST_ROWS],
