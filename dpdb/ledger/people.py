@@ -154,6 +154,11 @@ def key_of(book: Book) -> bytes:
     return bytes.fromhex(decision_of(book, book.last().entry).key)
 
 
+def account_name(typed: str) -> str:
+    """The name of the account that somebody means; what has the same one is one in all."""
+    return _normal(typed[: LONGEST_NAME * 4])
+
+
 class Accounts:
     """The accounts as a server asks for them: read anew whenever the ledger's file has changed."""
 
@@ -171,7 +176,7 @@ class Accounts:
 
     def by_password(self, name: str, password: str) -> str | None:
         """The analyst, or None, after the same work whether there is the account or not."""
-        name = _normal(name[: LONGEST_NAME * 4])
+        name = account_name(name)
         user = self._users.get(name)
         kept = None if user is None else user.password
         if kept is None:
@@ -228,6 +233,6 @@ def _seal(key: bytes, name: str, text: str) -> bytes:
 def _normal(text: str) -> str:
     """A text as it is compared: keyboards differ in how they compose a letter.
 
-    The time grows with the square of the length, so what strangers send is cut before.
+    The time grows with the square of the length, so what strangers send is cut before it.
     """
     return unicodedata.normalize("NFC", text)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from dpdb.ledger.people import account_name
 from dpdb.records import dataclass
 from dpdb.server.limits import DAY, HOUR, Clock, Lockout, network
 from dpdb.server.messages import People
@@ -114,6 +115,7 @@ class Logins:
 
         The session that the browser had before is for the caller to end.
         """
+        name = account_name(name)  # or other ways to write one would each have their tries
         tries = (self._names, _digest(name).hex()), (self._addresses, network(address))
         if self._waiting >= MOST_WAITING or not all(lock.is_open(key) for lock, key in tries):
             return None

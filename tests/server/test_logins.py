@@ -141,6 +141,17 @@ def test_an_address_is_paused_whatever_names_it_tries_and_whoever_logs_in_there(
     assert tried(logins, "alice", "ecila"), "a success has no pause after it"
 
 
+def test_other_ways_to_write_a_name_have_no_tries_of_their_own(logins, folk, clock):
+    folk.marks["Åse"] = "first"
+    long = "Å" * 400
+    for place, name in enumerate(
+        ["Åse", "A\u030ase", "\u212bse", long, long + "x", long + "y"] * 3
+    ):
+        tried(logins, name, address=f"192.0.2.{place}")
+    assert len(folk.asked) == 10
+    assert set(folk.asked) == {"Åse", long}
+
+
 def test_thousands_of_failures_are_no_error(clock):
     lock = Lockout(clock, HOUR)
     for _ in range(3000):
