@@ -92,7 +92,7 @@ RUN = {
     "sql": {"howto", "sql", "tpch"},
     "pycon": {"README", "python"},
     "ipython": {"python"},
-    "python": {"teaching", "lesson", "python"},
+    "python": {"teaching", "lesson", "python", "serve"},
 }
 """The pages on which tests run the code blocks of a kind."""
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,14 +100,20 @@ def test_the_unit_is_one_with_few_rights(tmp_path: Path) -> None:
     assert not re.search("MemoryMax|MemoryHigh|CPUQuota|TasksMax|RuntimeMaxSec|LimitAS", UNIT)
 
 
-def test_a_program_asks_as_the_page_says(clinic: Path) -> None:
+def test_a_program_asks_as_the_page_says(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [line] = CURLS
     _, address, *words = shlex.split(line.replace("$DPDB_TOKEN", "secret"))
     options = list(zip(words[::2], words[1::2], strict=True))
     headers = dict(text.split(": ") for option, text in options if option == "-H")
     [body] = [text for option, text in options if option == "-d"]
     assert main(["budget", "open", "clinic.toml"]) == 0
+    monkeypatch.setenv("DPDB_TOKEN", "secret")
     with Served(read_policy(clinic / "clinic.toml"), Known({"robot": "secret"})) as served:
+        [code] = blocks("python")
+        made: dict[str, Any] = {}
+        exec(code.replace("https://stats.example.org", served.origin), made)
+        assert made["mean"] == made["db"].execute("SELECT AVG(age) FROM clinic").scalar()
+        made["db"].close()
         answered = served.ask("POST", f"/{address.rpartition('/')[2]}", body, headers)
         assert answered.json["columns"] == ["COUNT(*)"]
         for path in ("/price", "/explain"):
