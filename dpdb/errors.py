@@ -165,6 +165,8 @@ class StudentFileError(SetupError):
 
 
 STAYS_PAID = "its cost stays spent"
+PERHAPS = "it may have been charged: the same statement again is then free"
+"""The hint where the connection to a server was lost after the statement was sent."""
 
 
 def reportable(error: Exception) -> DpdbError:

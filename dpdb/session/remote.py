@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -28,6 +29,7 @@ from dpdb.sql.text.parameters import Parameters, as_json, members_of
 if TYPE_CHECKING:
     from dpdb.session.session import Loss, Session
 
+_SETS_NOTHING = re.compile(r"\s*(select|explain|show|desc|describe|with|from)\b", re.IGNORECASE)
 _FRESH = 1.0
 """Seconds for which the balance that came with an answer is taken as that of now."""
 
@@ -38,6 +40,7 @@ class RemoteSession:
     Threads may share it: it asks one statement at a time.
     """
 
+    is_remote = True
     teach = False
     """No server teaches: its answers are private."""
 
@@ -87,8 +90,13 @@ class RemoteSession:
         return self._known
 
     @property
+    def last_balance(self) -> Balance:
+        """The balance that came with the last answer; it asks nothing, if there was one."""
+        return self.balance if self._known is None else self._known
+
+    @property
     def settings(self) -> Settings:
-        """The settings of the server's session."""
+        """The settings of the server's session, after the last SET of this one."""
         if self._settings is None:
             told = {str(name): value for name, value, *_ in self.execute("SHOW ALL").rows}
             try:
@@ -207,17 +215,17 @@ class RemoteSession:
         return answer
 
     def _told(self, path: str, body: Mapping[str, object] | None) -> str:
-        """The text of a reply; what any statement may have changed is asked for anew."""
+        """The text of a reply; what the statement may have changed is asked for anew."""
         if self._closed:
             raise UsageError("the session is closed", hint="dpdb.connect(…) makes another")
         self._since = -math.inf
-        statement = (body or {}).get("statement", "")
-        if path == "/query" and statement != "SHOW ALL":
+        statement = str((body or {}).get("statement", ""))
+        if path == "/query" and not _SETS_NOTHING.match(statement):
             self._settings = None
         try:
             return self._server.ask(path, body)
         except DpdbError as error:
-            error.statement = error.statement or str(statement)
+            error.statement = error.statement or statement
             raise error from None
 
 

@@ -19,7 +19,7 @@ from threading import Lock, Timer
 from urllib.parse import urlsplit
 
 from dpdb.answers.formats.json_lines import error_in
-from dpdb.errors import DpdbError, ServerError, UsageError, printable
+from dpdb.errors import PERHAPS, DpdbError, ServerError, UsageError, printable
 
 RECORD = "application/vnd.dpdb.record+json"
 """The type of an exact answer, by which the server is asked for it."""
@@ -31,7 +31,6 @@ LONGEST_WAIT = 600.0
 """Seconds until a reply has come: others may be before it."""
 _IDLE = 2.0
 """Seconds after which a connection is made anew; servers close theirs after five and more."""
-PERHAPS = "it may have been charged: the same statement again is then free"
 
 
 class Server:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dpdb.engines.protocol import Progress
+    from dpdb.ledger.protocol import Balance
 
 Loss = Number | None
 """The ε or the δ that a program asks for; None for what the session decides."""
@@ -64,6 +65,9 @@ class Session(QueryAnswers):
 
     Threads may share a session: it answers one statement at a time.
     """
+
+    is_remote = False
+    """Whether a server answers."""
 
     def __init__(
         self,
@@ -118,6 +122,11 @@ class Session(QueryAnswers):
         epsilon = f"ε {decimal(balance.epsilon_left, 6)} of {decimal(budget.epsilon)}"
         queries = f"{balance.queries_left} of {budget.queries} queries"
         return f"<Session on {tables}: {epsilon}, {queries} left>"
+
+    @property
+    def last_balance(self) -> Balance:
+        """The balance, for which nobody is waited for."""
+        return self.balance
 
     @property
     def on_trial(self) -> bool:

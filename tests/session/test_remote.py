@@ -21,7 +21,7 @@ import dpdb
 from dpdb import dbapi
 from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.wire import to_wire
-from dpdb.errors import DpdbError, ServerError, UsageError
+from dpdb.errors import PERHAPS, DpdbError, ServerError, UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.ledger.terms import public_terms
 from dpdb.session import server_link
@@ -359,7 +359,7 @@ def test_what_a_hostile_server_sends_is_an_error(
     assert caught.value.message.isprintable()
     assert len(asked) == 2
     if message in ("was lost", "too long"):
-        assert caught.value.hint == server_link.PERHAPS
+        assert caught.value.hint == PERHAPS
 
 
 def test_a_server_that_never_ends_its_reply(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpdb.errors import STAYS_PAID, DpdbError, SetupError, reportable
+from dpdb.errors import PERHAPS, STAYS_PAID, DpdbError, SetupError, reportable
 from dpdb.interfaces.console.commands import KNOWN, run
 from dpdb.interfaces.console.console import Console, Entry
 from dpdb.interfaces.console.entries import Sql, entries
@@ -71,6 +71,9 @@ class Batch(Console):
             self._refuse(statement, reportable(error))
             return False
         except KeyboardInterrupt:
+            if self._session.is_remote:
+                tell(f"cancelled; {PERHAPS}")
+                raise
             spent = self._session.balance.queries_left < queries
             tell(f"cancelled; {STAYS_PAID if spent else 'nothing was spent'}")
             raise

@@ -147,6 +147,7 @@ def _prompt(options: argparse.Namespace) -> int:
         inputs=map(Path, options.files if remote is None else []),
         restricted=options.restricted,
         force=options.force,
+        remote=remote is not None and remote.is_remote,
     )
     if policy.lasting is not None:
         shell.session  # noqa: B018 (what its ledger refuses is said before the greeting)

@@ -198,7 +198,8 @@ def _keys() -> KeyBindings:
 def _toolbar(shell: Shell) -> StyleAndTextTuples:
     text = open_statement(get_app().current_buffer.text)
     try:
-        return toolbar(shell.balance, shell.quote(text), width())
+        quote = shell.quote(text, get_app().invalidate)
+        return toolbar(shell.last_balance, quote, width())
     except LedgerError as error:
         return [(REFUSED, cut(f" {printable(error.message)}", width()))]
 

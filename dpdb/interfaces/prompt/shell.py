@@ -16,11 +16,11 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from dpdb.answers.answer import Answer
-from dpdb.errors import DpdbError, UsageError, reportable
+from dpdb.errors import PERHAPS, DpdbError, UsageError, reportable
 from dpdb.interfaces.console.console import Console
 from dpdb.interfaces.console.entries import Sql
 from dpdb.interfaces.console.settings import ShellSettings
@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 
 
 class Preload(Thread):
-    """Imports the modules that plan and price first, then those that answer."""
+    """Imports the modules that plan and price first, then those that answer.
 
-    def __init__(self) -> None:
+    None of them is needed where a server answers.
+    """
+
+    def __init__(self, *, remote: bool) -> None:
         super().__init__(name="preload")
+        self._remote = remote
         self._can_plan = Event()
         self._leaving = Event()
 
@@ -48,6 +52,9 @@ class Preload(Thread):
         return self._can_plan.is_set()
 
     def run(self) -> None:
+        if self._remote:
+            self._can_plan.set()
+            return
         # The statement that needs a module tells that it cannot be imported.
         with suppress(ImportError, MemoryError, OSError):
             import_module("dpdb.session.session")
@@ -85,6 +92,45 @@ class Preload(Thread):
             self.join()
 
 
+class _Quotes:
+    """Prices that a server is asked for while somebody types: the last text first, in a thread."""
+
+    def __init__(self, ask: Callable[[str], Answer | DpdbError]):
+        self._ask = ask
+        self._known: dict[str, Answer | DpdbError] = {}
+        self._wanted: tuple[str, Callable[[], None]] | None = None
+        self._lock = Lock()
+        self._asking = False
+
+    def of(self, text: str, told: Callable[[], None]) -> Answer | DpdbError | None:
+        """The price, or None, and a call of `told` once it is known."""
+        with self._lock:
+            if text in self._known:
+                return self._known[text]
+            self._wanted = text, told
+            if not self._asking:
+                self._asking = True
+                Thread(target=self._run, name="prices", daemon=True).start()
+        return None
+
+    def forget(self) -> None:
+        """Ask for all prices anew, as they may have changed."""
+        with self._lock:
+            self._known = {}
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                known, wanted, self._wanted = self._known, self._wanted, None
+                if wanted is None:
+                    self._asking = False
+                    return
+            text, told = wanted
+            quote = self._ask(text)
+            known[text] = quote
+            told()
+
+
 class Shell(Console):
     """The console at a terminal: it knows prices beforehand, and asks before large ones."""
 
@@ -101,12 +147,15 @@ class Shell(Console):
         inputs: Iterable[Path] = (),
         restricted: bool = False,
         force: bool = False,
+        remote: bool = False,
     ):
+        """With `remote` a server answers."""
         super().__init__(
             policy, settings, inputs, bounded=bounded, restricted=restricted, force=force
         )
         self.ask = ask
-        self.preload = Preload()
+        self.preload = Preload(remote=remote)
+        self._quotes = _Quotes(self._explained) if remote else None
         self._open_session = open_session
         self._loaded = False
         """Whether a query was answered, and so the file is read."""
@@ -131,9 +180,21 @@ class Shell(Console):
             return Balance.after(self.policy.budget)
         return self.session.balance
 
-    def quote(self, text: str) -> Answer | DpdbError | None:
-        """`explained(text)`, for the toolbar; None where that would take long."""
-        return self.explained(text) if text and self.preload.can_plan else None
+    @property
+    def last_balance(self) -> Balance:
+        """The budget for the toolbar, for which no server is waited for."""
+        return self.session.last_balance if "session" in self.__dict__ else self.balance
+
+    def quote(
+        self, text: str, told: Callable[[], None] = lambda: None
+    ) -> Answer | DpdbError | None:
+        """`explained(text)`, for the toolbar; None where that would take long.
+
+        What a server says comes later, with a call of `told`.
+        """
+        if not (text and self.preload.can_plan):
+            return None
+        return self.explained(text) if self._quotes is None else self._quotes.of(text, told)
 
     def _explained(self, text: str) -> Answer | DpdbError:
         try:
@@ -159,10 +220,12 @@ class Shell(Console):
             return False
         except KeyboardInterrupt:
             self._progress.clear()
-            tell(_cancelled(before, self.balance))
+            tell(f"cancelled; {PERHAPS}" if self._quotes else _cancelled(before, self.balance))
             return False
         finally:
             self.explained.cache_clear()
+            if self._quotes is not None:
+                self._quotes.forget()
         if answer.query and not answer.explain:
             self.answer = answer
             self._loaded = True
