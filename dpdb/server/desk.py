@@ -166,7 +166,7 @@ class _Worker:
         self._life: asyncio.Task[None] | None = None
         self._stopping = False
         self.restarts = 0
-        """How often another process has taken the place of one that ended."""
+        """The number of times that another process has taken the place of one that ended."""
         self._idle = asyncio.Event()
         self._idle.set()
 

@@ -118,7 +118,7 @@ class Desk(Protocol):
 
     @property
     def restarts(self) -> int:
-        """How many workers have ended, and were replaced."""
+        """The number of workers that ended and were replaced."""
         return 0
 
     async def close(self) -> None:

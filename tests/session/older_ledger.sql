@@ -1,4 +1,4 @@
--- A ledger as the format before the present one had it: see test_older_ledgers.py.
+-- A ledger as format 2 had it: see test_older_ledgers.py.
 PRAGMA journal_mode = WAL;
 PRAGMA application_id = 0x64706462;
 PRAGMA user_version = 2;
