@@ -49,13 +49,13 @@ _QUESTIONS = {
     "/explain": (Action.EXPLAIN, "What a SELECT would draw, with which noise and cost; free."),
     "/plan": (Action.PLAN, "Plan statements together, so that they share what they draw; free."),
 }
-"""What is asked by POST."""
+"""The questions that are asked by POST."""
 _LISTINGS = {
     "/budget": (Action.BALANCE, "What is left of the budget, as SHOW BUDGET tells."),
     "/tables": (Action.TABLES, "Tables and columns, as the policy declares them."),
     "/answers": (Action.ANSWERS, "The answers that you were given, each with its cost."),
 }
-"""What is asked by GET."""
+"""The questions that are asked by GET."""
 _FIELDS = ("statement", "parameters", "epsilon", "delta")
 
 
@@ -118,7 +118,7 @@ class _Programs:
         return await self._answer(asked, request)
 
     async def listing(self, asked: Asked) -> Response:
-        """What the session knows: the budget, tables, earlier answers."""
+        """The budget, the tables, or earlier answers."""
         action, _ = _LISTINGS[asked.url.path]
         return await self._answer(asked, Request(self._analyst(asked), action))
 
@@ -139,7 +139,7 @@ class _Programs:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     def _analyst(self, asked: Asked) -> str:
-        """Whose token the request has; raises HTTPException 401 where it has none that is known."""
+        """The analyst of the token; raises HTTPException 401 where there is none that is known."""
         everybody = self._front.people.everybody
         if everybody is not None:
             sites = asked.headers.get("sec-fetch-site"), asked.headers.get("origin")
@@ -182,6 +182,8 @@ def _statement(analyst: str, action: Action, fields: dict[str, Any]) -> Request:
     )
     if not (known and numbers) or set(fields) - set(_FIELDS):
         _malformed('{"statement": "SELECT …", "parameters": [30], "epsilon": 0.1, "delta": null}')
+    if action is Action.QUOTE and len(fields) > 1:
+        _malformed('{"statement": "SELECT …"}; /explain takes values and options')
     epsilon, delta = (None if each is None else str(each) for each in losses)
     return Request(analyst, action, str(statement), parameters, epsilon, delta)
 

@@ -1,4 +1,4 @@
-"""Who asks, and what was answered: the part of the front that pages and programs share.
+"""The part of the front that pages and programs share: who asks, and what was answered.
 
 A question that was handed to the desk is answered and paid whoever goes away. What a page has asked
 is kept for a while, in memory, so that the same form sent twice is answered once.
@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.formats.json_lines import error_in
 from dpdb.answers.wire import from_wire
-from dpdb.errors import DpdbError, LedgerError, Place
+from dpdb.errors import DpdbError, LedgerError
 from dpdb.ledger.terms import policy_in
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
@@ -40,25 +41,14 @@ STATUSES: Mapping[str, int] = {
     "DataFileError": HTTPStatus.SERVICE_UNAVAILABLE,
     "PolicyError": HTTPStatus.SERVICE_UNAVAILABLE,
     "LedgerError": HTTPStatus.SERVICE_UNAVAILABLE,
+    "ServerError": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """The status of each kind of error; of all others 400, as the statement is refused."""
 
 
-class ToldError(DpdbError):
-    """An error that a worker, or the front, has told."""
-
-    def __init__(self, kind: str, message: str, hint: str | None, place: Place | None):
-        super().__init__(message, hint=hint, place=place)
-        self._kind = kind
-
-    @property
-    def kind(self) -> str:
-        return self._kind
-
-
 @dataclass(frozen=True)
 class Setting:
-    """What the custodian has decided about the server."""
+    """The custodian's decisions about the server."""
 
     title: str
     origin: str
@@ -86,7 +76,7 @@ class Given:
 
     @property
     def answer(self) -> Answer | DpdbError | None:
-        """What was answered; None as long as nothing was."""
+        """The answer or the error; None as long as there is neither."""
         return result(self.reply.result()) if self.reply.done() else None
 
 
@@ -146,7 +136,7 @@ class Front:
         return reply
 
     async def look(self, analyst: str, action: Action, text: str = "") -> Answer | DpdbError:
-        """What a question that costs nothing is answered."""
+        """The answer to a question that costs nothing."""
         return result(await self.ask(Request(analyst, action, text, shape=Shape.RECORD)))
 
     async def tables(self, analyst: str) -> tuple[Table, ...]:
@@ -211,11 +201,7 @@ class Front:
 
 def result(reply: Reply) -> Answer | DpdbError:
     """The answer, or the error, of a reply in the shape of a record."""
-    if reply.error is None:
-        return from_wire(reply.body)
-    fields = json.loads(reply.body)["error"]
-    place = Place(fields["line"], fields["column"]) if "line" in fields else None
-    return ToldError(reply.error, fields["message"], fields["hint"], place)
+    return from_wire(reply.body) if reply.error is None else error_in(reply.body)
 
 
 def failure(kind: str, message: str, hint: str | None = None) -> Reply:

@@ -10,23 +10,16 @@ import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from http.client import HTTPConnection
 from typing import Any, Self
 from urllib.parse import urlencode
 
-from dpdb.answers.formats.json_lines import as_json, error_as_json
-from dpdb.answers.wire import to_wire
-from dpdb.errors import DpdbError
-from dpdb.ledger.protocol import FREE
-from dpdb.ledger.terms import public_terms
 from dpdb.policy.catalog import Policy
 from dpdb.server.app import HttpServer, application
 from dpdb.server.asking import Front, Setting
 from dpdb.server.log import Log
-from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request, Shape
-from dpdb.session.connect import session_on
-from dpdb.session.session import Session
+from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request
+from dpdb.server.worker import Sessions, reply_to
 
 
 class NearDesk(Desk):
@@ -34,7 +27,7 @@ class NearDesk(Desk):
 
     def __init__(self, policy: Policy):
         self._policy = policy
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, Sessions] = {}
         self.asked: list[Request] = []
         self.busy = False
 
@@ -42,7 +35,8 @@ class NearDesk(Desk):
         if self.busy:
             raise Busy
         self.asked.append(request)
-        return await asyncio.to_thread(self._answered, Request.read(request.line))
+        sessions = self._sessions.setdefault(request.analyst, Sessions(self._policy))
+        return await asyncio.to_thread(reply_to, Request.read(request.line), sessions)
 
     @property
     def waiting(self) -> tuple[int, ...]:
@@ -53,37 +47,11 @@ class NearDesk(Desk):
         return 0
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            session.close()
+        """Sessions end with the test."""
 
     def executed(self) -> list[str]:
         """The statements that were to be answered."""
         return [each.text for each in self.asked if each.action is Action.EXECUTE]
-
-    def _answered(self, request: Request) -> Reply:
-        session = self._sessions.setdefault(request.analyst, session_on(self._policy))
-        write = as_json if request.shape is Shape.JSON else to_wire
-        epsilon = None if request.epsilon is None else Fraction(request.epsilon)
-        try:
-            match request.action:
-                case Action.TABLES:
-                    return Reply(json.dumps(public_terms(self._policy)))
-                case Action.ANSWERS:
-                    return Reply(f"[{', '.join(map(write, session.answers()))}]")
-                case Action.EXECUTE:
-                    answer = session.execute(request.text, request.parameters, epsilon=epsilon)
-                case Action.EXPLAIN:
-                    answer = session.explain(request.text)
-                case Action.QUOTE:
-                    answer = session.quote(request.text)
-                case Action.PLAN:
-                    answer = session.plan(request.statements)
-                case Action.BALANCE:
-                    answer = session.execute("SHOW BUDGET")
-        except DpdbError as error:
-            return Reply(error_as_json(request.text, error), error.kind)
-        paid = not answer.explain and answer.cost != FREE
-        return Reply(write(answer), None, paid, str(answer.cost.epsilon if paid else 0))
 
 
 @dataclass
@@ -126,7 +94,14 @@ class Response:
 class Served:
     """A server on a port of the loopback, in a thread of its own."""
 
-    def __init__(self, policy: Policy, people: People | None = None, *, passing: bool = False):
+    def __init__(
+        self,
+        policy: Policy,
+        people: People | None = None,
+        *,
+        passing: bool = False,
+        proxy: str | None = None,
+    ):
         self.desk = NearDesk(policy)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -136,7 +111,7 @@ class Served:
         setting = Setting("people", self.origin, everybody, passing, "a token")
         front = Front(self.desk, setting, people, Log(self.log))
         hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
-        self._server = HttpServer(application(front, hosts))
+        self._server = HttpServer(application(front, hosts, proxy=proxy), proxy=proxy)
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:

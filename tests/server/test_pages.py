@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import socket
 import time
@@ -240,11 +241,37 @@ def endlessly(connection: socket.socket) -> None:
         time.sleep(0.01)
 
 
+def test_an_earlier_answer_is_shown_beside_what_is_left_now(policy: Policy) -> None:
+    with Served(policy) as server:
+        page, cookie, csrf = opened(server)
+        for age in (41, 42):
+            form = {"csrf": csrf, "statement": f"{COUNT} WHERE age > {age}", "do": "run"}
+            page = server.post("/ask", form, cookie)
+        first = re.findall(r'href="(/answer/[^"/]+)"', page.text)[-1]
+        shown = server.get(first, cookie).text
+        assert "age &gt; 41</textarea>" in shown
+        assert "<strong>ε 99.8</strong> of 100 left · 998 queries left" in shown
+
+
+def test_only_a_declared_proxy_says_whose_request_it_is(policy: Policy) -> None:
+    """The last address is the proxy's word, those before it are the client's."""
+    wrong = {"name": "alice", "password": "wrong"}
+    claimed = {"X_Forwarded_For": "10.9.9.9, 10.1.1.1"}
+    for proxy, address in (
+        ("127.0.0.1", "10.1.1.1"),
+        (None, "127.0.0.1"),
+        ("10.0.0.9", "127.0.0.1"),
+    ):
+        with Served(policy, Known({"alice": "hunter2 hunter2"}), proxy=proxy) as server:
+            server.post("/login", wrong, **claimed)
+            assert json.loads(server.log.getvalue())["address"] == address
+
+
 def test_busy_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     _page, cookie, csrf = opened(served)
     monkeypatch.setattr(served.desk, "busy", True)
     form = {"csrf": csrf, "statement": f"{COUNT} WHERE age > 50", "do": "run"}
-    assert served.post("/ask", form, cookie).status == 429
+    assert served.post("/ask", form, cookie).status == 503
 
 
 def test_every_refused_login_is_told_alike(known: Served) -> None:

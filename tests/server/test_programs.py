@@ -52,6 +52,8 @@ def test_a_statement_from_its_price_to_its_repeat(known: Served) -> None:
     assert again["rows"] == answer["rows"]
     price = known.send("/price", {"statement": "SELECT AVG(age) FROM people"}, TOKEN).json
     assert (price["explain"], price["rows"], price["cost"]["epsilon"]) == (True, [], 0.1)
+    values = {"statement": f"{COUNT} WHERE age > ?", "parameters": [30]}
+    assert known.send("/price", values, TOKEN).status == 400  # or the price were another's
     explained = known.send("/explain", {"statement": "SELECT AVG(age) FROM people"}, TOKEN).json
     assert {each["column"] for each in explained["releases"]} == {"AVG(age)"}
     bearer = {"Authorization": f"Bearer {TOKEN}"}

@@ -21,7 +21,14 @@ from dpdb.answers.formats.sheet import is_numeric, text_sheet
 from dpdb.answers.formats.summaries import margins
 from dpdb.answers.record import AnswerRecord, Line
 from dpdb.answers.suggested_bounds import column_row
-from dpdb.errors import DpdbError, printable
+from dpdb.errors import (
+    BudgetExceeded,
+    DpdbError,
+    InvalidOption,
+    MissingBounds,
+    TooLarge,
+    printable,
+)
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.policy.catalog import Column, Table
 from dpdb.policy.names import written
@@ -35,13 +42,15 @@ _TREE = 96
 """The characters in which lines of EXPLAIN's tree are folded."""
 _DIGITS = 6
 _WORD = re.compile(r"\w+|\S+")
+_FREE = ("SHOW", "SET", "DESCRIBE", "DESC", "EXPLAIN")
+"""The first words of statements that never cost anything."""
 _CLIPPED = 160
 """The characters of a statement in the history."""
 
 
 @dataclass(frozen=True)
 class AnswerView:
-    """What a page shows of an answer."""
+    """An answer as a page shows it."""
 
     statement: str
     caption: str
@@ -62,7 +71,7 @@ class AnswerView:
 
 @dataclass(frozen=True)
 class ErrorView:
-    """What a page shows of an error: the message, and the marked word in its line."""
+    """An error as a page shows it: the message, and the marked word in its line."""
 
     message: str
     hint: str
@@ -82,11 +91,13 @@ class PriceView:
     short: bool = False
     """Whether the price is more than is left."""
     error: ErrorView | None = None
+    grave: bool = False
+    """Whether the error is of a statement that is whole, rather than one being typed."""
 
 
 @dataclass(frozen=True)
 class BudgetView:
-    """What is left of the budget, in words and as a share."""
+    """The rest of the budget, in words and as a share."""
 
     left: str
     total: str
@@ -125,7 +136,7 @@ class TableView:
 
 
 def answer_view(answer: AnswerRecord, csv: str = "") -> AnswerView:
-    """What a page shows of an answer."""
+    """An answer as a page shows it."""
     header, columns = text_sheet(answer)
     rows = list(zip(*columns, strict=True))
     told, tree = answer.summary, tuple[Line, ...]()
@@ -151,7 +162,7 @@ def answer_view(answer: AnswerRecord, csv: str = "") -> AnswerView:
 
 
 def error_view(statement: str, error: DpdbError) -> ErrorView:
-    """What a page shows of an error."""
+    """An error as a page shows it."""
     before = marked = after = ""
     lines = statement.split("\n")
     if error.place is not None and 0 < error.place.line <= len(lines):
@@ -166,8 +177,13 @@ def error_view(statement: str, error: DpdbError) -> ErrorView:
     )  # fmt: skip
 
 
-def price_view(quote: AnswerRecord) -> PriceView:
-    """The price of a statement, and the ± of its first columns."""
+def price_view(statement: str, quote: AnswerRecord | DpdbError) -> PriceView:
+    """The price of a statement, and the ± of its first columns, or why it has none."""
+    if isinstance(quote, DpdbError):
+        if statement.partition(" ")[0].upper() in _FREE:
+            return PriceView("costs nothing")
+        grave = isinstance(quote, MissingBounds | TooLarge | InvalidOption | BudgetExceeded)
+        return PriceView(error=error_view(statement, quote), grave=grave)
     cost, balance = quote.would_cost or quote.cost, quote.balance
     told = outline(quote).summary
     if cost == FREE:
@@ -183,7 +199,7 @@ def price_view(quote: AnswerRecord) -> PriceView:
 
 
 def budget_view(balance: Balance) -> BudgetView:
-    """What is left: of a limit of one's own, or of the whole budget where that has less."""
+    """The rest of a limit of one's own, or of the whole budget where that has less."""
     total = balance.budget.epsilon
     share = max(Fraction(0), min(Fraction(1), balance.epsilon_left / total))
     many = "1 query" if balance.queries_left == 1 else f"{balance.queries_left:,} queries"

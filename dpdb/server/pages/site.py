@@ -6,6 +6,7 @@ the parts that changed; so no route is for the script alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
@@ -28,6 +29,8 @@ from dpdb.server.pages import html
 from dpdb.sql.text.splitting import split
 
 _MOST_FIELDS = 10
+_ID = re.compile(r"[\w-]{1,40}", re.ASCII)
+"""The id of a form."""
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _TOO_OLD = InvalidOption(
     "this page was too old, and nothing was asked", hint="it is fresh now: press the button again"
@@ -73,7 +76,10 @@ class Site:
         return _to_login() if visitor is None else await self._page(visitor)
 
     async def login(self, request: Request) -> Response:
-        """The form for a name and a password, with one message for every refusal."""
+        """The form for a name and a password, with one message for every refusal.
+
+        It has no token, as there is no session yet: the browser's word keeps other sites out.
+        """
         title = self._front.setting.title
         if request.method != "POST":
             return HTMLResponse(html.rendered("login", title=title, refusal=""))
@@ -119,14 +125,15 @@ class Site:
         match fields.get("do"):
             case "price":
                 quote = await self._front.look(analyst, Action.QUOTE, statement)
-                price = _price(statement, quote)
+                price = html.price_view(statement, quote)
                 if part:
                     return HTMLResponse(html.rendered("part", price=price, answer=None))
                 return await self._page(visitor, typed, price=price)
             case "explain":
                 shown = await self._front.look(analyst, Action.EXPLAIN, statement)
                 return await self._page(visitor, typed, asked=statement, shown=shown)
-        given = await self._front.run(analyst, fields.get("form") or fresh(), statement)
+        form = fields.get("form", "")
+        given = await self._front.run(analyst, form if _ID.fullmatch(form) else fresh(), statement)
         return await self._page(visitor, typed, asked=statement, id=given.id, shown=given.answer)
 
     async def answer(self, request: Request) -> Response:
@@ -137,7 +144,11 @@ class Site:
         given = self._front.given(visitor.session.analyst, request.path_params["id"])
         if given is None:
             raise HTTPException(404)
-        return await self._page(visitor, given.statement, id=given.id, shown=given.answer)
+        # What was left then is not what is left now.
+        balance = await self._front.look(visitor.session.analyst, Action.BALANCE)
+        return await self._page(
+            visitor, given.statement, id=given.id, shown=given.answer, balance=balance
+        )
 
     async def csv(self, request: Request) -> Response:
         """An answer as a file for a spreadsheet, with the ends of the intervals."""
@@ -190,13 +201,14 @@ class Site:
         id: str = "",  # noqa: A002 (of the answer)
         shown: AnswerRecord | DpdbError | None = None,
         price: html.PriceView | None = None,
+        balance: AnswerRecord | DpdbError | None = None,
         status: int = 200,
     ) -> Response:
         front, analyst = self._front, visitor.session.analyst
         await front.list_earlier(analyst)
         tables = await front.tables(analyst)
         answer = shown if isinstance(shown, AnswerRecord) else None
-        balance = answer or await front.look(analyst, Action.BALANCE)
+        balance = balance or answer or await front.look(analyst, Action.BALANCE)
         if isinstance(shown, DpdbError):
             status = max(status, STATUSES.get(shown.kind, 400))
         response = HTMLResponse(
@@ -237,12 +249,6 @@ class Site:
 
 def _to_login() -> Response:
     return RedirectResponse("/login", 303)
-
-
-def _price(statement: str, quote: AnswerRecord | DpdbError) -> html.PriceView:
-    if isinstance(quote, DpdbError):
-        return html.PriceView(error=html.error_view(statement, quote))
-    return html.price_view(quote)
 
 
 def _examples(tables: Sequence[Table]) -> list[str]:
