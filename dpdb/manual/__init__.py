@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from dpdb.errors import UsageError, did_you_mean
@@ -76,7 +76,7 @@ class Section:
     title: str
     text: str
 
-    @property
+    @cached_property
     def words(self) -> frozenset[str]:
         """The words of the heading that can be asked for."""
         return _words(self.title)
@@ -91,21 +91,28 @@ class Entry:
     text: str
 
 
+@cache
 def page(name: str) -> str:
     """The whole text of one of the PAGES."""
     return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8")
 
 
-def sections(name: str) -> Iterator[Section]:
+@cache
+def sections(name: str) -> tuple[Section, ...]:
     """The sections of a page, in order."""
     text = page(name)
     # A comment in a code block begins like a heading.
     hidden = _FENCE.sub(lambda block: re.sub(r"[^\n]", " ", block.group()), text)
     heads = list(_HEADING.finditer(hidden))
     ends = [head.start() for head in heads] + [len(text)]
-    for head, end in zip(heads, ends[1:], strict=True):
-        topic = re.split(r"[\s:,]", head.group(1), maxsplit=1)[0].lower()
-        yield Section(topic, head.group(1), text[head.start() : end].strip())
+    return tuple(
+        Section(
+            re.split(r"[\s:,]", head[1], maxsplit=1)[0].lower(),
+            head[1],
+            text[head.start() : end].strip(),
+        )
+        for head, end in zip(heads, ends[1:], strict=True)
+    )
 
 
 def entries(name: str) -> Iterator[Entry]:

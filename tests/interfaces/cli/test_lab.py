@@ -18,7 +18,7 @@ from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import catalogue, find
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
-QUICK = ["--trials", "5"]
+QUICK = ["--trials", "2"]
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -64,7 +64,7 @@ def test_json_has_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(printed(capsys, "membership", "--epsilon", "0.5", "--json", *QUICK))
     assert [act["side"] for act in told["acts"]] == ["off", "private"]
     exact, private = told["successes"]
-    assert (exact["hits"], exact["tries"], exact["ceiling"]) == (5, 5, None)
+    assert (exact["hits"], exact["tries"], exact["ceiling"]) == (2, 2, None)
     assert private["epsilon"] == 0.5
     assert private["ceiling"] == pytest.approx(0.6225, abs=1e-4)
     assert private["low"] <= private["rate"] <= private["high"]
@@ -228,7 +228,7 @@ def test_rates_are_worked_out_unless_runs_are_asked_for(capsys: pytest.CaptureFi
     page = printed(capsys, "group-keys", "--epsilon", "0.1")
     assert "worked out from the noise" in page
     told = json.loads(printed(capsys, "group-keys", "--epsilon", "0.1", "--json", *QUICK))
-    assert {success["tries"] for success in told["successes"]} == {5}
+    assert {success["tries"] for success in told["successes"]} == {2}
     assert told["curve"] == []
 
 
