@@ -96,13 +96,14 @@ class Served:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Policy | None,
         people: People | None = None,
         *,
         passing: bool = False,
         proxy: str | None = None,
+        desk: Any = None,
     ):
-        self.desk = NearDesk(policy)
+        self.desk = desk or NearDesk(policy)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.origin = f"http://127.0.0.1:{self.port}"
