@@ -93,7 +93,8 @@ class _Programs:
 
     async def ask(self, request: Request) -> Answer:
         """The answer to an assistant; raises DpdbError."""
-        answer = result(await self._front.ask(replace(request, shape=Shape.RECORD)))
+        reply = await self._front.ask(replace(request, shape=Shape.RECORD))
+        answer = await asyncio.to_thread(result, reply)
         if isinstance(answer, DpdbError):
             answer.statement = request.text
             raise answer

@@ -11,8 +11,9 @@ import json
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_in
@@ -73,11 +74,12 @@ class Given:
     id: str
     statement: str
     reply: asyncio.Future[Reply]
+    line: Any = None
+    """Its line in the history, once a page has made it."""
 
-    @property
-    def answer(self) -> Answer | DpdbError | None:
-        """The answer or the error; None as long as there is neither."""
-        return result(self.reply.result()) if self.reply.done() else None
+    async def answer(self) -> Answer | DpdbError:
+        """The answer or the error."""
+        return await asyncio.to_thread(result, await asyncio.shield(self.reply))
 
 
 class _Known(People):
@@ -137,7 +139,8 @@ class Front:
 
     async def look(self, analyst: str, action: Action, text: str = "") -> Answer | DpdbError:
         """The answer to a question that costs nothing."""
-        return result(await self.ask(Request(analyst, action, text, shape=Shape.RECORD)))
+        reply = await self.ask(Request(analyst, action, text, shape=Shape.RECORD))
+        return await asyncio.to_thread(result, reply)
 
     async def tables(self, analyst: str) -> tuple[Table, ...]:
         """The tables, as the policy declares them; none if the desk does not say."""
@@ -163,12 +166,10 @@ class Front:
         """An earlier answer of this analyst."""
         return self._given.get(analyst, OrderedDict[str, Given]()).get(id)
 
-    def history(self, analyst: str) -> Iterator[tuple[str, Answer]]:
-        """The answers to queries of this analyst, the last first."""
-        for given in reversed(self._given.get(analyst, {}).values()):
-            answer = given.answer
-            if isinstance(answer, Answer) and answer.query and not answer.explain:
-                yield given.id, answer
+    def history(self, analyst: str) -> list[Given]:
+        """All that was answered to this analyst, the last first."""
+        known = self._given.get(analyst, OrderedDict[str, Given]())
+        return [given for given in reversed(known.values()) if given.reply.done()]
 
     async def list_earlier(self, analyst: str) -> None:
         """Begin to list what was answered before the server was started, and wait a little."""
@@ -200,7 +201,10 @@ class Front:
 
 
 def result(reply: Reply) -> Answer | DpdbError:
-    """The answer, or the error, of a reply in the shape of a record."""
+    """The answer, or the error, of a reply in the shape of a record.
+
+    A long answer takes a second, so that what serves many calls this in a thread.
+    """
     return from_wire(reply.body) if reply.error is None else error_in(reply.body)
 
 

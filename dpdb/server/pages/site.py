@@ -6,6 +6,7 @@ the parts that changed; so no route is for the script alone.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
@@ -21,7 +22,7 @@ from dpdb.errors import DpdbError, InvalidOption
 from dpdb.policy.catalog import Table
 from dpdb.policy.names import written
 from dpdb.records import dataclass
-from dpdb.server.asking import STATUSES, Front, fresh
+from dpdb.server.asking import STATUSES, Front, Given, fresh, result
 from dpdb.server.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, body_of, is_own
 from dpdb.server.logins import REFUSED, BrowserSession
 from dpdb.server.messages import Action
@@ -134,7 +135,9 @@ class Site:
                 return await self._page(visitor, typed, asked=statement, shown=shown)
         form = fields.get("form", "")
         given = await self._front.run(analyst, form if _ID.fullmatch(form) else fresh(), statement)
-        return await self._page(visitor, typed, asked=statement, id=given.id, shown=given.answer)
+        return await self._page(
+            visitor, typed, asked=statement, id=given.id, shown=await given.answer()
+        )
 
     async def answer(self, request: Request) -> Response:
         """An earlier answer, on the page."""
@@ -147,19 +150,19 @@ class Site:
         # What was left then is not what is left now.
         balance = await self._front.look(visitor.session.analyst, Action.BALANCE)
         return await self._page(
-            visitor, given.statement, id=given.id, shown=given.answer, balance=balance
+            visitor, given.statement, id=given.id, shown=await given.answer(), balance=balance
         )
 
     async def csv(self, request: Request) -> Response:
         """An answer as a file for a spreadsheet, with the ends of the intervals."""
         visitor = self._visitor(request)
         given = visitor and self._front.given(visitor.session.analyst, request.path_params["id"])
-        answer = given and given.answer
+        answer = given and await given.answer()
         if not isinstance(answer, AnswerRecord):
             raise HTTPException(404)
         named = {"content-disposition": 'attachment; filename="answer.csv"'}
-        text = as_csv(answer, intervals=True) + "\n"
-        return Response(text, media_type="text/csv", headers=named)
+        text = await asyncio.to_thread(as_csv, answer, intervals=True)
+        return Response(f"{text}\n", media_type="text/csv", headers=named)
 
     async def static(self, request: Request) -> Response:
         """The style, the script and the icon."""
@@ -211,8 +214,10 @@ class Site:
         balance = balance or answer or await front.look(analyst, Action.BALANCE)
         if isinstance(shown, DpdbError):
             status = max(status, STATUSES.get(shown.kind, 400))
-        response = HTMLResponse(
-            html.rendered(
+        error = html.error_view(asked or statement, shown) if isinstance(shown, DpdbError) else None
+
+        def page() -> str:
+            return html.rendered(
                 "page",
                 title=front.setting.title,
                 analyst=analyst,
@@ -223,19 +228,18 @@ class Site:
                 statement=statement,
                 rows=min(max(4, statement.count("\n") + 1), 16),
                 price=price,
-                error=html.error_view(asked or statement, shown)
-                if isinstance(shown, DpdbError)
-                else None,
+                error=error,
                 answer=answer and html.answer_view(answer, f"/answer/{id}/csv" if id else ""),
                 balance=html.budget_view(balance.balance)
                 if isinstance(balance, AnswerRecord)
                 else None,
                 tables=[html.table_view(table) for table in tables],
                 examples=_examples(tables),
-                history=[html.history_view(*each) for each in front.history(analyst)],
-            ),
-            status,
-        )
+                history=[line for line in map(_line, front.history(analyst)) if line],
+            )
+
+        # A long answer takes a second, in which others are answered, too.
+        response = HTMLResponse(await asyncio.to_thread(page), status)
         if visitor.new:
             self._set_cookie(response, visitor.secret)
         return response
@@ -249,6 +253,17 @@ class Site:
 
 def _to_login() -> Response:
     return RedirectResponse("/login", 303)
+
+
+def _line(given: Given) -> html.HistoryView | None:
+    """The line of the history; None for what is no answer to a query."""
+    if given.line is None:
+        answer = result(given.reply.result())
+        given.line = (None,)
+        if isinstance(answer, AnswerRecord) and answer.query and not answer.explain:
+            given.line = (html.history_view(given.id, answer),)
+    line: html.HistoryView | None = given.line[0]
+    return line
 
 
 def _examples(tables: Sequence[Table]) -> list[str]:

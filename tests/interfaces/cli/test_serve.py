@@ -8,10 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -45,29 +46,71 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_page_an_answer_and_a_clean_stop(stop: signal.Signals) -> None:
-    command = [sys.executable, "-m", "dpdb", "serve", str(PEOPLE), "--http", "127.0.0.1:0"]
+@contextmanager
+def running(*words: str, stop: signal.Signals, noted: str) -> Iterator[HTTPConnection]:
+    """A connection to `dpdb serve` in a process, which the signal ends as it should."""
+    command = [sys.executable, "-m", "dpdb", "serve", *words, "--http", "127.0.0.1:0"]
     with ended(
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     ) as process:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
         assert address is not None
-        with urllib.request.urlopen(address[0]) as page:
-            assert "ends with the server" in page.read().decode()
-        asked = urllib.request.Request(
-            f"{address[0]}query",
-            json.dumps({"statement": "SELECT COUNT(*) FROM people"}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(asked) as answer:
-            assert json.load(answer)["cost"]["epsilon"] == 0.1
+        connection = HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
+        yield connection
+        connection.close()
         process.send_signal(stop)
-        _, noted = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert noted == f"{serve.PASSING}\n"
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, noted)
+
+
+def got(
+    connection: HTTPConnection, path: str, body: str | None = None, **headers: str
+) -> tuple[HTTPResponse, str]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("GET" if body is None else "POST", path, body, named)
+    response = connection.getresponse()
+    return response, response.read().decode()
+
+
+def test_a_page_an_answer_and_a_clean_stop() -> None:
+    with running(str(PEOPLE), stop=signal.SIGTERM, noted=f"{serve.PASSING}\n") as server:
+        assert "ends with the server" in got(server, "/")[1]
+        body = json.dumps({"statement": "SELECT COUNT(*) FROM people"})
+        _, answer = got(server, "/query", body, Content_Type="application/json")
+        assert json.loads(answer)["cost"]["epsilon"] == 0.1
+
+
+def test_a_page_and_a_program_spend_one_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, password = tmp_path / "people.toml", tmp_path / "password"
+    policy.write_text(LASTING.format(path=PEOPLE), encoding="utf-8")
+    password.write_text("correct horse battery\n", encoding="utf-8")
+    assert main(["budget", "open", str(policy)]) == 0
+    add = ["user", "add", "alice", str(policy), "--password-file", str(password), "--token"]
+    assert main(add) == 0
+    token = capsys.readouterr().out.splitlines()[-1]
+    with running(str(policy), "--workers", "2", stop=signal.SIGINT, noted="") as server:
+        form = {
+            "Content_Type": "application/x-www-form-urlencoded",
+            "Sec_Fetch_Site": "same-origin",
+        }
+        name = urlencode({"name": "alice", "password": "correct horse battery"})
+        login, _ = got(server, "/login", name, **form)
+        assert login.status == 303
+        form["Cookie"] = str(login.getheader("Set-Cookie")).partition(";")[0]
+        csrf = re.search(r'name="csrf" value="([^"]+)"', got(server, "/", **form)[1])
+        assert csrf is not None
+        asked = {"csrf": csrf[1], "statement": "SELECT COUNT(*) FROM people", "do": "run"}
+        response, page = got(server, "/ask", urlencode(asked), **form)
+        assert response.status == 200
+        assert "<strong>ε 0.9</strong> of 1 left" in page
+        bearer = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
+        body = json.dumps({"statement": asked["statement"]})
+        answer = json.loads(got(server, "/query", body, **bearer)[1])
+        assert answer["repeat"]
+        assert re.search(rf">{answer['rows'][0][0]} ± ", page)
 
 
 def refused(*words: str) -> str:
