@@ -75,23 +75,18 @@ def test_the_errors_of_the_manual(interval: str, error: float) -> None:
         assert np.median(ends[:, 1] - ends[:, 0]) == pytest.approx(463, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("interval", "errors"), [("on", (25.9, 23.3, 47.3)), ("off", (22.7, 20.4, 37.6))]
-)
-def test_the_errors_of_quartiles(interval: str, errors: tuple[float, ...]) -> None:
-    """By the law over gaps, worked out apart; of 200 draws a root errs by some 6 %: 25 % is 4 σ."""
-    budget = Budget(Fraction(200), Fraction(0), 200)
+def test_the_errors_of_quartiles() -> None:
+    """By the law over gaps, worked out apart; of 60 draws a root errs by some 11 %: 45 % is 4 σ."""
+    budget = Budget(Fraction(60), Fraction(0), 60)
     session = Session(replace(read_policy(PEOPLE), budget=budget), noise=seeded(11))
-    for setting in (f"interval = '{interval}'", "repeats = 'fresh'"):
-        session.execute(f"SET {setting}")
+    session.execute("SET repeats = 'fresh'")
     asked = ", ".join(f"QUANTILE_CONT(income, {each})" for each in (0.25, 0.5, 0.75))
-    answers = [session.execute(f"SELECT {asked} FROM people") for _ in range(200)]
+    answers = [session.execute(f"SELECT {asked} FROM people") for _ in range(60)]
     off = np.array([answer.rows[0] for answer in answers], dtype=float) - QUARTILES
-    assert np.sqrt((off**2).mean(axis=0)) == pytest.approx(errors, rel=0.25)
-    if interval == "on":
-        ends = np.array([answer.intervals[0] for answer in answers], dtype=float)
-        widths = np.median(ends[:, :, 1] - ends[:, :, 0], axis=0)
-        assert widths == pytest.approx((1_850, 1_850, 5_240), rel=0.01)
+    assert np.sqrt((off**2).mean(axis=0)) == pytest.approx((25.9, 23.3, 47.3), rel=0.45)
+    ends = np.array([answer.intervals[0] for answer in answers], dtype=float)
+    widths = np.median(ends[:, :, 1] - ends[:, :, 0], axis=0)
+    assert widths == pytest.approx((1_850, 1_850, 5_240), rel=0.01)
 
 
 @pytest.fixture
