@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from dpdb.privacy.mechanisms import caps
-from dpdb.privacy.mechanisms import ends as found_ends
 from dpdb.privacy.mechanisms.box import STEPS
 from dpdb.privacy.mechanisms.bracket import Bracket
 from dpdb.privacy.mechanisms.caps import FoundCaps
@@ -88,17 +86,14 @@ class FoundBounds:
         if one == other:
             return Lost()
         tables = [np.array(each, dtype=np.int64) for each in (one, other)]
+        low, high = self.grid
         if isinstance(self.mechanism, FoundCaps):
-            scaling, *ending = self.mechanism.selections
-            steps, centres, power = rungs(max(self.grid[1], -self.grid[0], 1)), [0], caps.POWER
-            logs = {0: 0.0}
-        else:
-            centring, scaling, *ending = self.mechanism.selections
-            steps, power = rungs(self.grid[1] - self.grid[0]), found_ends.POWER
-            near = {value + step for value in (*one, *other) for step in (-1, 0, 1)}
-            low, high = self.grid
-            centres = [point for point in near | {low, high} if low <= point <= high]
-            logs = {at: self._change_at(at, tables, centring) for at in centres}
+            return self._of_caps(tables, rungs(max(high, -low, 1)), self.mechanism)
+        centring, scaling, *ending = self.mechanism.selections
+        steps = rungs(high - low)
+        near = {value + step for value in (*one, *other) for step in (-1, 0, 1)}
+        centres = [point for point in near | {low, high} if low <= point <= high]
+        logs = {at: self._change_at(at, tables, centring) for at in centres}
         forth, back, spans = [], [], [0.0]
         for at in centres:
             scales = _change(*(ends.scale_weights(each, at, steps, scaling) for each in tables))
@@ -106,9 +101,7 @@ class FoundBounds:
                 more = less = 0.0
                 for mechanism in ending:
                     about = at, scale
-                    pair = (
-                        ends.end_weights(each, about, steps, mechanism, power) for each in tables
-                    )
+                    pair = (ends.end_weights(each, about, steps, mechanism) for each in tables)
                     for change in map(_change, *pair):
                         more, less = more + change.max(), less - change.min()
                 forth.append(logs[at] + scales[place] + more)
@@ -118,6 +111,17 @@ class FoundBounds:
         squares = spans[0] ** 2 + max(spans[1:]) ** 2
         squares += (max(logs.values()) - min(logs.values())) ** 2
         return Lost(below(max(forth)), below(max(back)), rho=below(squares / 8))
+
+    def _of_caps(self, tables: Any, steps: Values, mechanism: FoundCaps) -> Lost:
+        """That of the one selection, of both caps if they are not of averages."""
+        (selecting,) = mechanism.selections
+        if mechanism.of_averages:
+            sides = [[ends.average_weights(each, steps, selecting)] for each in tables]
+        else:
+            sides = [[*ends.end_weights(each, (0, 1), steps, selecting)] for each in tables]
+        changes = [_change(*side) for side in zip(*sides, strict=True)]
+        more, less = sum(each.max() for each in changes), -sum(each.min() for each in changes)
+        return Lost(below(more), below(less), rho=below((more + less) ** 2 / 8))
 
     def _change_at(self, centre: int, tables: Any, mechanism: Any) -> float:
         one, other = (self._log_of_centre(each, centre, mechanism) for each in tables)

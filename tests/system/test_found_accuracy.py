@@ -44,7 +44,7 @@ def test_ten_distributions_have_1_6_times_the_least_error() -> None:
     """The geometric mean; the histogram of powers of two has 3.8."""
     ratios = [found(values, 0.75) / best(values) for values in distributions()]
     assert math.exp(np.mean(np.log(ratios))) == pytest.approx(1.6, abs=0.15)
-    assert max(ratios) < 3
+    assert max(ratios) < 4
 
 
 def test_average_income_has_1_8_times_the_least_error_and_1_4_with_known_bounds() -> None:
@@ -69,12 +69,12 @@ def test_of_as_many_rows_as_are_needed_the_centre_is_among_the_values() -> None:
 def found_cap(rows: Floats) -> float:
     """The root of the mean squared error of a count whose cap is found, at ε 1 in all."""
     ordered, source = np.sort(rows).astype(np.int64), noise(1)
-    mechanism = FoundCaps(1, Fraction(5, 16))
+    mechanism = FoundCaps(1, Fraction(1, 4))
     caps = [select_caps(ordered, (0, 100_000), mechanism, source)[1] for _ in range(RUNS)]
-    return math.sqrt(np.mean([error_of(cap, rows, 11 / 16) ** 2 for cap in caps]))
+    return math.sqrt(np.mean([error_of(cap, rows, 3 / 4) ** 2 for cap in caps]))
 
 
-def test_ten_tables_of_units_have_2_1_times_the_least_error_and_the_shop_1_7() -> None:
+def test_ten_tables_of_units_have_2_1_times_the_least_error_and_the_shop_1_4() -> None:
     """The means; with a cap of 20 rows they have 6 times the least, also as a geometric mean."""
     tables = list(rows_of_units())
     best = [best_cap(rows) for rows in tables]
@@ -83,4 +83,4 @@ def test_ten_tables_of_units_have_2_1_times_the_least_error_and_the_shop_1_7() -
     assert max(ratios) < 3
     fixed = [error_of(20, rows) / least for rows, least in zip(tables, best, strict=True)]
     assert math.exp(np.mean(np.log(fixed))) == pytest.approx(6, abs=1)
-    assert found_cap(orders()) / best_cap(orders()) == pytest.approx(1.65, abs=0.2)
+    assert found_cap(orders()) / best_cap(orders()) == pytest.approx(1.39, abs=0.15)

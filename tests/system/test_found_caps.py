@@ -90,18 +90,18 @@ def test_a_total_drops_no_row_and_has_the_noise_of_its_cap(
     answer = session.execute(f"SELECT {asked} FROM t")
     assert (answer.cost.epsilon, answer.cost.queries) == (EACH, 1)
     assert [(r.mechanism, r.epsilon) for r in answer.releases] == [
-        ("caps", EACH * 5 / 16), ("laplace", EACH * 11 / 16)
+        ("caps", EACH / 4), ("laplace", EACH * 3 / 4)
     ]  # fmt: skip
     # Below 0 there is nothing of a column without bounds, and so no reason for any cap.
     low, cap = clamped(answer.notes[0])
     assert low == 0 if asked != "SUM(n)" else -cap < low < 0
-    assert answer.notes[0].endswith("found with ε 0.3125 and kept: free next time")
+    assert answer.notes[0].endswith("found with ε 0.25 and kept: free next time")
     assert answer.notes[1].startswith("± leaves out what lies beyond that: often 0 to ")
     assert answer.releases[1].sensitivity == pytest.approx(cap)
     assert 8 * each < cap < 300 * each
     # Twenty units have 60 rows: what they have beyond the cap, and eight scales of noise.
     missing = 20 * max(0, 60 * each - cap)
-    scale = cap / (11 / 16)
+    scale = cap / (3 / 4)
     assert -8 * scale - missing < answer.rows[0][0] - rows * each < 8 * scale
 
 
@@ -149,7 +149,7 @@ def test_several_aggregates_and_groups_have_one_cap_on_rows(asked: str, tmp_path
     session = opened(tmp_path, unit=UNIT.replace("= 3", "= 500"), budget="delta = 1e-6")
     answer = session.execute(asked)
     cap = int(answer.notes[0].split(" ")[0])
-    assert [each.epsilon for each in answer.releases if each.mechanism == "caps"] == [5 * EACH / 16]
+    assert [each.epsilon for each in answer.releases if each.mechanism == "caps"] == [EACH / 4]
     assert 4 < cap < 300
     assert f"at most {cap} rows per who, chosen by a keyed hash" in answer.bounding
     assert session.execute(asked).repeat
@@ -213,9 +213,9 @@ def test_all_of_it_is_charged_before_a_row_is_looked_at(tmp_path: Path) -> None:
 def test_explain_says_what_is_known_before_the_cap_is(tmp_path: Path) -> None:
     text = FORMATS["table"](opened(tmp_path).execute("EXPLAIN SELECT COUNT(*) FROM t"))
     for line in (
-        "± follows from the cap, which is found first", "found with 5/16 of ε",
+        "± follows from the cap, which is found first", "found with 1/4 of ε",
         "known once the cap is", "within 0 to 500",
-        "needs  about 384 units; they leave out the last 11 or so of a long tail",
+        "needs  about 162 units; they leave out the last 17 or so of a long tail",
     ):  # fmt: skip
         assert line in text
 

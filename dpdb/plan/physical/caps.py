@@ -41,7 +41,7 @@ class CappedValue(UnitValue):
     @property
     def part(self) -> Fraction:
         """The part of a query's share that finds the cap."""
-        return Fraction(1 if self.caps == "averages" else 5, 16)
+        return Fraction(1, 16 if self.caps == "averages" else 4)
 
 
 def capped_value(expression: Expr) -> CappedValue | None:

@@ -280,7 +280,8 @@ class AggregateLowering:
         aggregate, choice, share = self.aggregate, self.choice, self.share
         statistic = Ranks(self._argument, aggregate.where, self._extremes_grid(), Fraction(1, 2))
         if (cap := capped_value(self._argument)) is not None:
-            caps = choice.for_caps(share, of_averages=cap.caps == "averages")
+            farthest = max(statistic.grid.upper, -statistic.grid.lower)
+            caps = choice.for_caps(share, farthest, of_averages=cap.caps == "averages")
             return Lowered([Release("cap", statistic, caps)], Interval(), None)
         counted = replace(aggregate, function=Function.COUNT)
         counting = replace(self, aggregate=counted, share=share.part(_COUNTED)).lower()

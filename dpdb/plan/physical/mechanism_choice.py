@@ -210,11 +210,11 @@ class MechanismChoice:
         self._check_selecting(min(each.epsilon for each in ends.selections), 2)
         return ends
 
-    def for_caps(self, share: BudgetShare, *, of_averages: bool) -> FoundCaps:
-        """The mechanism for caps on the one number that each unit has."""
+    def for_caps(self, share: BudgetShare, farthest: int, *, of_averages: bool) -> FoundCaps:
+        """The mechanism for caps on the one number that each unit has, up to the `farthest`."""
         change = 2 if self.contribution.neighbors is Neighbors.REPLACE else 1
-        caps = FoundCaps(change, _selecting(share), of_averages)
-        self._check_selecting(min(each.epsilon for each in caps.selections), 2)
+        caps = FoundCaps(change, _selecting(share), of_averages, farthest)
+        self._check_selecting(caps.epsilon, 2)
         return caps
 
     def for_mode(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:

@@ -1,24 +1,25 @@
-"""Caps: how far from 0 what each unit adds may reach, by selections of a scale and two ends.
+"""Caps: how far from 0 what each unit adds may reach, by one selection.
 
 Each unit has one number v, such as its rows or the sum of a column over them. It is compared with
 the rungs o_j of `ends`, in grid steps.
 
-    B  a scale s is a rung, at the weight exp(-b·dist(n/2, [#{|v| < s}, #{|v| <= s}]))
-    C  up is a rung, at the weight min(1, s/o_j)^4·exp(-c·#{v > o_j}); and so is down, by
-       #{v < -o_j}
-    D  each cap is one rung farther out
+    totals    up is a rung, at the weight min(1, 2/o_j)^6·exp(-c·#{v > o_j}); and so is down, by
+              #{v < -o_j}. Each cap is one rung farther out.
+    averages  a rung, at the weight o_j^-3·exp(-b·dist(n/2, [#{v < o_j}, #{v <= o_j}]))
 
-A fifth of ε is for b, and the rest for c. A cap for averages is the scale, which all of ε is for:
-with rows left out an average is not smaller, and with each row of a unit it has more noise.
+All of ε is for c, or for b. The cap of averages is about the middle number of rows: with rows left
+out an average is not smaller, and with each row of a unit it has more noise.
 
-Privacy. These are B and C of `ends` about the centre 0, which is public, with one value for each
-unit: so Δ is 1, and 2 under `replace`, where a unit's number leaves and another enters. The proof
-there holds with it: B loses b·Δ, and both sides of C together c·Δ. What a unit adds is a function
-of its own rows, so no other number changes with it, however many rows the unit has.
+Privacy. The centre 0 is public, and there is one value for each unit: so Δ is 1, and 2 under
+`replace`, where a unit's number leaves and another enters. The proofs of B and C in `ends` hold:
+weights that no row changes cancel, and both sides together lose c·Δ. What a unit adds is a
+function of its own rows, so no other number changes with it, however many rows the unit has.
 
-Utility. A cap stops where the next octave has fewer than 4·ln 2/c units, as the weight falls by so
-much. So it leaves out less than some 11/ε units, if c is a quarter of ε, and what these have beyond
-it: nothing that is released says how much.
+Utility. A cap stops where the next octave has fewer than 6·ln 2/c units, as the weight falls by so
+much. So it leaves out less than some 17/ε units, if c is a quarter of ε, and what these have beyond
+it: nothing that is released says how much. Of few units it is too low, rather than too high: noise
+grows with the cap, so that a power above 2 keeps its mean square finite. No scale is selected
+first, as for bounds: it would have a part of ε, and of fewer than some 400/ε units it is anything.
 """
 
 from __future__ import annotations
@@ -28,16 +29,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from dpdb.privacy.accounting.loss import Loss, added
+from dpdb.privacy.accounting.loss import Loss
+from dpdb.privacy.mechanisms.ends import POWER
 from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.records import dataclass
 
-POWER = 4
-"""The power with which the weight of a cap falls with its distance."""
-_PARTS = Fraction(1, 5), Fraction(4, 5)
-"""The parts of ε for the scale and the caps."""
-_NEEDED = 120
-"""The number of units times ε from which on a scale is among their numbers."""
+OF_AVERAGES = 3
+"""The power with which the weight of a cap of averages falls."""
+_FAILING = math.log(3 * 500)
+"""One answer in 500 has too low a cap of `rows_needed` units: rungs weigh less than 3 times 1."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FoundCaps:
     """The selection of the least and the greatest number that a unit may add, in grid steps."""
 
     name: ClassVar[str] = "caps"
-    title: ClassVar[str] = "selections of a scale and a cap"
+    title: ClassVar[str] = "a selection of a cap"
     changes: ClassVar[str] = "the most {} can change how many units are beyond a value"
     formula: ClassVar[str] = ""
     counted: ClassVar[str] = "units"
@@ -55,19 +55,16 @@ class FoundCaps:
     """Δ: 1, and 2 where one unit leaves and another enters."""
     epsilon: Fraction
     of_averages: bool = False
-    """Whether the cap is the scale, with no selection of an end."""
+    """Whether the cap is about the middle number of rows."""
+    farthest: int = 2**43
+    """The greatest cap, in grid steps."""
 
     @cached_property
-    def selections(self) -> tuple[Exponential, ...]:
-        """The exponential mechanisms of the scale, and of both caps unless it is the cap."""
+    def selections(self) -> tuple[Exponential]:
+        """The exponential mechanism of the cap, or of both ends."""
+        ends = 1 if self.of_averages else 2
         span = Fraction(self.sensitivity)
-        if self.of_averages:
-            return (Exponential(span, self.epsilon, one_sided=True),)
-        scale, caps = (self.epsilon * part for part in _PARTS)
-        return (
-            Exponential(span, scale, one_sided=True),
-            Exponential(span, caps, one_sided=True, selections=2),
-        )
+        return (Exponential(span, self.epsilon, one_sided=True, selections=ends),)
 
     @property
     def spread(self) -> float:
@@ -76,21 +73,22 @@ class FoundCaps:
 
     @property
     def loss(self) -> Loss:
-        """The privacy loss of all selections."""
-        return added(each.loss for each in self.selections)
+        """The privacy loss of the selection."""
+        return self.selections[0].loss
 
     @property
     def rows_needed(self) -> int:
-        """The units from which on the scale is among their numbers, but for one answer in 500.
-
-        All 213 rungs of a grid of 2^53 steps have less than 213·e^(-nb/2) times their weight.
-        """
-        part = 1 if self.of_averages else _PARTS[0]
-        return math.ceil(_NEEDED * _PARTS[0] * self.sensitivity / (part * self.epsilon))
+        """The units from which on a cap can be as large as any, but for one answer in 500."""
+        most = max(self.farthest, 2)
+        if self.of_averages:
+            weight = 2 * (OF_AVERAGES * math.log(most) + _FAILING)
+        else:
+            weight = POWER * math.log(most / 2) + _FAILING
+        return math.ceil(weight / float(self.selections[0].rate))
 
     @property
     def left_out(self) -> int:
         """About how many units of a long tail lie beyond a cap; 0 where none has to be few."""
         if self.of_averages:
             return 0
-        return round(POWER * math.log(2) / float(self.selections[1].rate))
+        return round(POWER * math.log(2) / float(self.selections[0].rate))

@@ -34,6 +34,8 @@ _BITS = 330
 """2^-330 < (2/2^54)^6: the base of every rung is a whole number after scaling."""
 _DIGITS = 26
 """The binary digits of bounds, the larger of which has no others."""
+_NEAREST = 0, 1
+"""The centre and the scale of caps: all rungs beyond 2 have less weight."""
 _FARTHER = 4, 16, 64
 """An end is moved out by a rung for each of these times the scale that it is beyond."""
 
@@ -80,16 +82,25 @@ def select_caps(
 ) -> tuple[int, int]:
     """The least and the greatest of the `grid` that a unit may add, for sorted numbers of units."""
     low, high = grid
-    scaling, *ending = mechanism.selections
+    (selecting,) = mechanism.selections
     steps = rungs(max(high, -low, 1))
-    place = choose(scale_weights(values, 0, steps, scaling), noise)
-    up = down = place
-    for each in ending:
-        above, below = end_weights(values, (0, steps[place]), steps, each, caps.POWER)
-        up, down = choose(above, noise), choose(below, noise)
-    more = len(ending)  # a cap that was selected is moved out by a rung
-    lower, upper = (steps[min(each + more, len(steps) - 1)] for each in (down, up))
+    if mechanism.of_averages:
+        cap = steps[choose(average_weights(values, steps, selecting), noise)]
+        return max(-cap, low), min(cap, high)
+    above, below = end_weights(values, _NEAREST, steps, selecting)
+    up, down = choose(above, noise), choose(below, noise)
+    # A cap that was selected is moved out by a rung.
+    lower, upper = (steps[min(each + 1, len(steps) - 1)] for each in (down, up))
     return max(-lower, low), min(upper, high)
+
+
+def average_weights(
+    values: SortedValues, steps: tuple[int, ...], mechanism: Exponential
+) -> list[int]:
+    """The weight of each rung as the cap of averages."""
+    base = [(1 << _BITS) // rung**caps.OF_AVERAGES for rung in steps]
+    each = scale_weights(values, 0, steps, mechanism)
+    return [own * weight for own, weight in zip(base, each, strict=True)]
 
 
 def centre_pieces(
@@ -133,23 +144,17 @@ def scale_weights(
 
 
 def end_weights(
-    values: SortedValues,
-    about: tuple[int, int],
-    steps: tuple[int, ...],
-    mechanism: Exponential,
-    power: int = POWER,
+    values: SortedValues, about: tuple[int, int], steps: tuple[int, ...], mechanism: Exponential
 ) -> tuple[list[int], list[int]]:
     """The weights of each rung above the centre, and of each below; `about` has it and the scale.
 
-    The weight falls from twice the scale on with the power of `ends`, and from the scale on with
-    that of `caps`.
+    The weight falls from twice the scale on.
     """
     centre, scale = about
-    flat = 2 * scale if power == POWER else scale
     reach = np.array(steps, dtype=np.int64)
     above = len(values) - values.searchsorted(centre + reach, side="right")
     below = values.searchsorted(centre - reach, side="left")
-    base = [(min(flat, rung) ** power << _BITS) // rung**power for rung in steps]
+    base = [(min(2 * scale, rung) ** POWER << _BITS) // rung**POWER for rung in steps]
 
     def weighed(beyond: npt.NDArray[np.int64]) -> list[int]:
         falling = weights(beyond, mechanism.rate, _FARTHEST)

@@ -192,7 +192,7 @@ def _clamped(argument: Expr, ends: Ends, unit: str) -> str:
     low, high = (plain_value(end, argument.kind) for end in ends)
     cap = capped_value(argument)
     if cap is not None and not is_total(argument):
-        return f"{high} {'row' if high == '1' else 'rows'} of each {printable(unit)} count at most"
+        return f"{high} {'row' if high == 1 else 'rows'} of each {printable(unit)} count at most"
     names = ", ".join(printable(each.called) for each in columns_of(argument).values())
     if not isinstance(argument, ColumnRef | Cast):
         names = f"an expression of {names}"
@@ -206,5 +206,5 @@ def _left_out(plan: Plan, cap: CappedValue, ends: Ends) -> str:
         return "± leaves out what the other rows would change"
     if ends == cap.bounds:
         return "± leaves out what lies beyond that, and no higher cap is looked for"
-    often = plain_value(round(20 * max(map(abs, ends)) / plan.loss.epsilon), Kind.INTEGER)
+    often = plain_value(round(30 * max(map(abs, ends)) / plan.loss.epsilon), Kind.INTEGER)
     return f"± leaves out what lies beyond that: often 0 to {often} in all, more if few have most"
