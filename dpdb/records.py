@@ -75,7 +75,7 @@ def _declared(kind: type) -> dict[str, Any]:
 def _with_methods(cls: type, *, frozen: bool, shown: bool, compared: bool) -> type:
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
-    methods: dict[str, Any] = {_FROZEN: frozen, "__init__": _first_init}
+    methods: dict[str, Any] = {_FROZEN: frozen, "__init__": _first_init(cls)}
     if shown:
         methods["__repr__"] = _shown([each.name for each in fields if each.repr])
     if compared:
@@ -92,18 +92,23 @@ def _with_methods(cls: type, *, frozen: bool, shown: bool, compared: bool) -> ty
     return cls
 
 
-def _first_init(self: Any, *arguments: object, **named: object) -> None:  # noqa: ANN401 (a record)
-    """Set the fields of the first instances of a class; its constructor is compiled later."""
-    cls: Any
-    cls = next(kind for kind in type(self).__mro__ if vars(kind).get("__init__") is _first_init)
-    made = vars(cls).get(_MADE, 0)
-    if made < _UNCOMPILED and _are_set(self, dataclasses.fields(cls), arguments, named):
-        setattr(cls, _MADE, made + 1)
-        if hasattr(cls, "__post_init__"):
-            self.__post_init__()
-    else:
-        cls.__init__ = _constructor(cls)
-        cls.__init__(self, *arguments, **named)
+def _first_init(cls: Any) -> Callable[..., None]:  # noqa: ANN401 (a class of fields)
+    """Set the fields of the first instances of a class; its constructor is compiled later.
+
+    Threads may do so at the same time: then more are set, or the constructor is compiled twice.
+    """
+
+    def init(self: Any, *arguments: object, **named: object) -> None:  # noqa: ANN401 (a record)
+        made = vars(cls).get(_MADE, 0)
+        if made < _UNCOMPILED and _are_set(self, dataclasses.fields(cls), arguments, named):
+            setattr(cls, _MADE, made + 1)
+            if hasattr(cls, "__post_init__"):
+                self.__post_init__()
+        else:
+            cls.__init__ = compiled = _constructor(cls)
+            compiled(self, *arguments, **named)
+
+    return init
 
 
 def _are_set(

@@ -89,3 +89,12 @@ def test_subclasses_have_the_fields_of_both() -> None:
         Derived(1).y = 3  # type: ignore[misc]
     assert is_frozen(Derived)
     assert not is_frozen(dataclass(WithHash))
+
+
+def test_another_thread_may_compile_the_constructor_meanwhile() -> None:
+    """One thread has begun to make an instance as the other does."""
+    kind = dataclass(type("Bare", (), dict(vars(Bare))))
+    begun, one = kind.__init__, kind.__new__(kind)
+    others = [kind(1) for _ in range(10)]
+    begun(one, 1)
+    assert one == others[0]

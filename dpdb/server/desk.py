@@ -129,9 +129,12 @@ class WorkerDesk(Desk):
     async def ask(self, request: Request) -> Reply:
         if not self._is_open:
             raise LedgerError("the server is stopping", hint="ask again when it is back")
-        line = request.line
-        if len(line) > LONGEST_REQUEST:
-            error = TooLarge(f"a request has at most {LONGEST_REQUEST:,} bytes")
+        try:
+            line = request.line
+        except RecursionError:
+            line = b""
+        if not 0 < len(line) <= LONGEST_REQUEST:
+            error = TooLarge(f"a request has at most {LONGEST_REQUEST:,} bytes, in few brackets")
             return Reply(error_as_json("", error), error.kind)
         return await self._workers[place_of(request.analyst, len(self._workers))].ask(request, line)
 

@@ -220,16 +220,20 @@ def serve(connection: socket.socket) -> None:
         return front.send(0, Reply(error_as_json("", shown), shown.kind))
     front.send(0, Reply(json.dumps({"lasts": sessions.lasts})))
 
-    def answer(number: int, request: Request) -> None:
-        front.send(number, reply_to(request, sessions))
-
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        while line := front.lines.readline():
-            number, lost, text = line.split(b" ", 2)
+    def answer(number: bytes, lost: bytes, text: bytes) -> None:
+        try:
             request = Request.read(text)
             if lost == b"1":
                 sessions.anew.add(request.analyst)
-            threads.submit(answer, int(number), request)
+            reply = reply_to(request, sessions)
+        except Exception as error:  # it is nested too deeply to be read, or its error to be written
+            shown = reportable(error)
+            reply = Reply(error_as_json("", shown), shown.kind)
+        front.send(int(number), reply)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        while line := front.lines.readline():
+            threads.submit(answer, *line.split(b" ", 2))
     return None
 
 

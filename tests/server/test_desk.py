@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +115,9 @@ def test_a_queue_is_full(shared: Asking) -> None:
     assert all(reply.paid for reply in replies if isinstance(reply, Reply))
 
 
-def test_a_request_that_has_not_begun_is_free(shared: Asking) -> None:
+def test_who_goes_away_has_paid_for_what_has_begun_alone(shared: Asking) -> None:
+    """That one answer is kept, and told when it is asked for again."""
+
     async def given_up() -> None:
         asked = [
             asyncio.ensure_future(
@@ -122,18 +127,27 @@ def test_a_request_that_has_not_begun_is_free(shared: Asking) -> None:
         ]
         await asyncio.sleep(0)
         assert sum(shared.desk.waiting) == 4
-        for each in asked[1:]:
+        for each in asked:
             each.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         assert sum(shared.desk.waiting) == 0
 
     shared.run(given_up())
     assert len(shared.rows("dave", "SHOW HISTORY")) == 1
+    assert not shared.ask("dave", NEW.format(200)).paid
+    assert shared.ask("dave", NEW.format(201)).paid
 
 
 def test_a_request_is_not_too_long(shared: Asking) -> None:
     assert shared.ask("alice", "x" * LONGEST_REQUEST).error == "TooLarge"
     assert shared.ask("alice", COUNT.format(2), epsilon="1e999999999").error == "InvalidOption"
+    for depth in (100, 330, 990, 100_000):
+        deep: list[Any] = []
+        for _ in range(depth):
+            deep = [deep]
+        error = shared.ask("alice", COUNT.format(2), parameters=deep).error
+        assert error in ("TypeMismatch", "TooLarge", "OutOfResources")
+    assert shared.desk.restarts == 0
 
 
 def test_turns_are_fair(passing: Asking) -> None:
@@ -219,3 +233,21 @@ def test_a_session_begins_anew_after_its_worker(shared: Asking) -> None:
     again = json.loads(shared.ask("bob", COUNT.format(4)).body)
     assert (again["rows"], again["repeat"]) == (paid, True)
     assert not any("began anew" in note for note in again.get("notes", ()))
+
+
+def test_a_worker_whose_front_is_gone_ends_what_it_has_begun() -> None:
+    """Its answer is kept, so that it is free; what the worker prints goes nowhere."""
+    with opened_shop(POLICY.format(analysts=""), ROWS) as path:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            words = [sys.executable, "-m", "dpdb.server.worker", str(theirs.fileno())]
+            worker = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdout=-1, stderr=-2)
+        with ours, ours.makefile("rb") as lines:
+            ours.sendall(Opening([str(path)]).line)
+            assert lines.readline().startswith(b"0 ")
+            limits = Path(f"/proc/{worker.pid}/limits").read_text()
+            ours.sendall(b"1 0 " + Request("eve", Action.EXECUTE, NEW.format(1)).line)
+        assert worker.communicate(timeout=60) == (b"", None)
+        assert worker.returncode == 0
+        assert re.search("Max core file size +0 +0 ", limits)
+        assert Session(read_policy(path), analyst="eve").execute(NEW.format(1)).repeat
