@@ -18,6 +18,7 @@ import pytest
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.server import guard
+from dpdb.server.pages.help import PAGES
 from dpdb.session.connect import policy_of
 from tests.server.served import Known, Response, Served, hidden
 from tests.support.command_line import PEOPLE
@@ -265,6 +266,21 @@ def test_only_a_declared_proxy_says_whose_request_it_is(policy: Policy) -> None:
         with Served(policy, Known({"alice": "hunter2 hunter2"}), proxy=proxy) as server:
             server.post("/login", wrong, **claimed)
             assert json.loads(server.log.getvalue())["address"] == address
+
+
+def test_the_manual_is_a_link_away(served: Served) -> None:
+    noisy = asked(served, "SELECT zip, COUNT(*) FROM people WHERE age = 18 GROUP BY zip").text
+    assert '<a href="/help?topic=less-noise">.help less-noise</a>' in noisy
+    page = served.get("/help?topic=less-noise").text
+    assert "<h2>less-noise: How do I make ± smaller?</h2>" in page
+    for name in PAGES:
+        text = served.get(f"/help?topic={name}").text
+        assert "style=" not in text
+        for link in re.findall(r'href="([^"]*)"', text):
+            assert link == "/" or link.startswith(("/help?topic=", "/static/", "https://"))
+    unknown = served.get("/help?topic=%3Cb%3Ezzzzqqq")
+    assert unknown.status == 404
+    assert "no help on &lt;b&gt;zzzzqqq" in unknown.text
 
 
 def test_busy_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
 from dpdb.records import dataclass
 from dpdb.server.pages.chart import DotChart, charts
+from dpdb.server.pages.help import with_links
 
 MOST_ROWS = 500
 """The rows of an answer that a page shows; the CSV has all."""
@@ -253,13 +254,15 @@ def rendered(name: str, **values: Any) -> str:  # noqa: ANN401 (what a template 
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("dpdb.server.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["with_links"] = with_links
+    return made
 
 
 @cache

@@ -27,6 +27,7 @@ from dpdb.server.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, body_of, is_own
 from dpdb.server.logins import REFUSED, BrowserSession
 from dpdb.server.messages import Action
 from dpdb.server.pages import html
+from dpdb.server.pages.help import PAGES, help_view
 from dpdb.sql.text.splitting import split
 
 _MOST_FIELDS = 10
@@ -68,6 +69,7 @@ class Site:
             Route("/ask", self.ask, methods=["POST"]),
             Route("/answer/{id}", self.answer, methods=["GET"]),
             Route("/answer/{id}/csv", self.csv, methods=["GET"]),
+            Route("/help", self.help, methods=["GET"]),
             Route("/static/{name}", self.static, methods=["GET"]),
         ]
 
@@ -163,6 +165,15 @@ class Site:
         named = {"content-disposition": 'attachment; filename="answer.csv"'}
         text = await asyncio.to_thread(as_csv, answer, intervals=True)
         return Response(f"{text}\n", media_type="text/csv", headers=named)
+
+    async def help(self, request: Request) -> Response:
+        """A topic of the manual, for whoever may ask."""
+        if self._visitor(request) is None:
+            return _to_login()
+        wanted = request.query_params.get("topic", "")
+        found = await asyncio.to_thread(help_view, wanted)
+        text = html.rendered("help", help=found, pages=PAGES)
+        return HTMLResponse(text, 404 if found.refusal else 200)
 
     async def static(self, request: Request) -> Response:
         """The style, the script and the icon."""
