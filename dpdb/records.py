@@ -54,7 +54,9 @@ def is_sound(value: Any, kind: Any) -> bool:  # noqa: ANN401 (anything, and its 
         return all(is_sound(each, inside[0]) for each in value)
     if origin is not None:
         return isinstance(value, origin) and is_sound(value.value, inside[0])
-    if kind in (int, float, bool, str):
+    if kind is str:  # one with half of a surrogate pair cannot be written
+        return type(value) is str and value.encode("utf-8", "ignore").decode() == value
+    if kind in (int, float, bool):
         return type(value) is kind and (kind is not float or isfinite(value))
     if not isinstance(value, kind):
         return False

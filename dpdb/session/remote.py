@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.release_reports import EXACT, LOCAL
 from dpdb.answers.wire import from_wire
 from dpdb.errors import DpdbError, InvalidOption, Place, ServerError, UsageError, printable
 from dpdb.ledger.protocol import Balance
 from dpdb.ledger.terms import policy_in
-from dpdb.policy.catalog import Policy
+from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import as_written, decimal
 from dpdb.records import is_sound
 from dpdb.session.free_statements import Settings
@@ -208,9 +209,7 @@ class RemoteSession:
             raise self._unread from None
         if not is_sound(answer, Answer):
             raise self._unread
-        shapes = {len(column.cells) for column in answer.cells}
-        named = answer.explain or len(answer.cells) == len(answer.columns)
-        if len(shapes) > 1 or not named:
+        if not _fits(answer):
             raise self._unread
         return answer
 
@@ -227,6 +226,36 @@ class RemoteSession:
         except DpdbError as error:
             error.statement = error.statement or statement
             raise error from None
+
+
+def _fits(answer: Answer) -> bool:
+    """Whether columns are of one length, and cells and the ends of intervals of their kind."""
+    if answer.explain and answer.outline is None:
+        exact = any(report.mechanism in (EXACT, LOCAL) for report in answer.releases)
+        return exact and not answer.cells
+    number, lengths = len(answer.columns), {len(column.cells) for column in answer.cells}
+    for place, column in enumerate(answer.cells):
+        held = [column.cells]
+        if (accuracy := column.accuracy) is not None:
+            held += accuracy.ends
+            marks = accuracy.only_noise, accuracy.unknown
+            lengths |= {len(each) for each in (*held, *marks) if each is not None}
+        kind = _CELLS[answer.kinds[place]] if place < len(answer.kinds) else object
+        if not all(cell is None or isinstance(cell, kind) for cells in held for cell in cells):
+            return False
+    named = {len(answer.cells), len(answer.kinds) or number, len(answer.origins) or number}
+    return len(lengths) <= 1 and named <= {number, *([0] if answer.explain else [])}
+
+
+_CELLS: Mapping[Kind, type | tuple[type, ...]] = {
+    Kind.INTEGER: int,
+    Kind.NUMBER: (int, float),
+    Kind.BOOLEAN: bool,
+    Kind.TEXT: str,
+    Kind.DATE: str,
+    Kind.TIMESTAMP: str,
+}
+"""The types of the cells of a column that are not NULL."""
 
 
 def _written(name: str, value: Loss) -> str:

@@ -319,6 +319,8 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], str]:
         changed(cells=[{"CellColumn": {"cells": [float("nan")]}}] * 2), changed(cells=[{"CellColumn": {"cells": [[1]]}}] * 2),
         changed(cells=[{"CellColumn": {"cells": [1]}}, {"CellColumn": {"cells": [1, 2]}}]),
         changed(cells=[{"CellColumn": {"cells": [1], "accuracy_detail": {"Detail": 5}}}] * 2),
+        changed(cells=[{"CellColumn": {"cells": ["x"]}}] * 2), changed(cells=[{"CellColumn": {"cells": [1.5]}}, {"CellColumn": {"cells": [1]}}]),
+        changed(columns=["zip", "\ud800"]), changed(explain=True, cells=[]), changed(origins=[{"Origin": "KEY"}]),
         changed(note_detail={"Detail": [5]}), changed(note_detail={"Answer": {}}),
     ],
 )  # fmt: skip
