@@ -6,18 +6,10 @@ from pathlib import Path
 from random import Random
 
 from tests.support.ledger_trials import Tampered, granted_at_once, survives_kills
-from tests.support.shared_budget import shared_to_the_last
 
 
 def test_processes_at_once_are_granted_exactly_the_limit(folder: Path) -> None:
     assert granted_at_once(folder, 4, 20) == 20
-
-
-def test_two_analysts_share_to_the_last_while_a_third_is_killed(folder: Path) -> None:
-    """Each runs dpdb; whoever is killed was charged for all that he was told, and hardly more."""
-    shared = shared_to_the_last(folder, 3, Random(2))
-    assert shared.kills > 0
-    shared.check()
 
 
 def test_a_process_that_is_killed_was_charged_for_all_that_it_was_granted(folder: Path) -> None:

@@ -47,7 +47,7 @@ def policies(tmp_path: Path) -> list[Policy]:
     return made
 
 
-@pytest.mark.examples(20_000, 150)
+@pytest.mark.examples(20_000, 80)
 def test_no_node_has_more_rows_of_a_unit(policies: list[Policy], examples: int, tried) -> None:
     seen, answered = Seen(), 0
     for read in BASE:

@@ -25,7 +25,7 @@ def test_sessions_with_other_caps_lose_no_more_than_is_spent(case: Case, tmp_pat
         loses_no_more_than_is_spent(case, cap, tmp_path)
 
 
-@pytest.mark.examples(5_000, 50, most=250)
+@pytest.mark.examples(5_000, 15, most=250)
 def test_random_sessions_lose_no_more_than_is_spent(part: Part, tmp_path: Path, tried) -> None:
     """Nor is anything told on neighbouring tables that differs, where noisy values are equal."""
     outcomes: Counter[str] = Counter()

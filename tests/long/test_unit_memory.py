@@ -94,7 +94,7 @@ def ended(policy: Path, statements: list[str], piece: int = PIECE) -> list[str]:
     return list(json.loads(child.stdout))
 
 
-@pytest.mark.examples(500, 6)
+@pytest.mark.examples(500, 3)
 def test_a_lack_of_memory_does_not_tell_of_a_unit(tmp_path: Path, examples: int) -> None:
     chance = random.Random(11)
     statements = [statement(chance) for _ in range(examples)]
