@@ -135,7 +135,8 @@ def _with_bounds_sought(
         capped = capped_value(arguments[0]) is not None
         stand_ins = () if capped else tuple(clamp(each, *widest[each]) for each in arguments)
         of = Sought(query, own, arguments, stand_ins)
-        return replace(answer, subplans=(search,), sought=of)
+        work = replace(answer.work, nodes=(*search.work.nodes, *answer.work.nodes))
+        return replace(answer, subplans=(search,), sought=of, work=work)
     raise AssertionError("there is a last width")
 
 

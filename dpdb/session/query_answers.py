@@ -141,9 +141,10 @@ class QueryAnswers:
         return query.with_options(self.settings.filled(query))
 
     def _rows(self, table: Table) -> int:
-        """The number of rows, asked for only where it is public."""
-        number = self._counted[table] = self._engine.rows(table)
-        return number
+        """The number of rows, asked for only where it is public, and once: repeats read no row."""
+        if table not in self._counted:
+            self._counted[table] = self._engine.rows(table)
+        return self._counted[table]
 
     def _plans(self, query: Query, rows: RowCount, paid: bool | None = None) -> Chosen:
         """The plans of a query, and its answer before, unless repeats are `paid` for."""

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -33,7 +33,11 @@ name = "shop"
 epsilon = 100
 delta = 1e-6
 queries = 50
+[tables.t]
+unit = "u"
+rows_per_unit = 20
 [tables.t.columns]
+u = { type = "integer" }
 a = { type = "integer", bounds = [0, 9], nullable = false }
 g = { type = "text", values = ["x", "y"], nullable = false }
 w = { type = "text" }
@@ -48,9 +52,14 @@ STATEMENTS = (
     "SELECT MEDIAN(a) FROM t WHERE a > (SELECT AVG(a) FROM t)",
     "SELECT MAX(n) FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g) s",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 9, delta = 1e-7) w, COUNT(*) FROM t GROUP BY w",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(bounds = 'find') g, AVG(a) FROM t GROUP BY g",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rows_per_unit = 'find') COUNT(*) FROM t",
+    "SELECT COUNT(DISTINCT w) FROM t",
+    "SELECT a, g, COUNT(*) FROM t WHERE a IN (5, 7) GROUP BY CUBE (a, g)",
 )  # fmt: skip
 PLANNED = ("SELECT SUM(a) FROM t WHERE g = 'x'", "SELECT COUNT(*) FROM t WHERE g = 'x'")
 SHORT, LONG = 1, 200
+HEADER, EQUAL = "u,a,g,w\n", "1,5,x,é\n" * 100
 PARTS = 60
 """So many parts of a statement are interrupted."""
 DPDB = str(Path(dpdb.__file__).parent)
@@ -58,7 +67,7 @@ DPDB = str(Path(dpdb.__file__).parent)
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Path]:
-    with opened_shop(POLICY, "a,g,w\n" + "5,x,é\n3,y,é\n7,y,f\n" * 50) as path:
+    with opened_shop(POLICY, HEADER + "1,5,x,é\n2,3,y,é\n3,7,y,f\n" * 50) as path:
         yield path
 
 
@@ -81,22 +90,26 @@ class Steps:
 
     def __enter__(self) -> Steps:
         self.patch = pytest.MonkeyPatch()
-        exact, waits = MemoryEngine.exact, gate.wait_to_leave
+        waits = gate.wait_to_leave
 
-        def working(*arguments: Any) -> Any:
-            self.read, self.began = True, self.began or self.calls
-            for _ in range(self.work):
-                tick.Ticks().check()
-            found = exact(*arguments)
-            for _ in range(self.work):
-                tick.Ticks().check()
-            return found
+        def worked(whole: Callable[..., Any]) -> Callable[..., Any]:
+            def working(*arguments: Any) -> Any:
+                self.read, self.began = True, self.began or self.calls
+                for _ in range(self.work):
+                    tick.Ticks().check()
+                found = whole(*arguments)
+                for _ in range(self.work):
+                    tick.Ticks().check()
+                return found
+
+            return working
 
         def waiting(*arguments: Any) -> None:
             waits(*arguments)
             self.left = True
 
-        self.patch.setattr(MemoryEngine, "exact", working)
+        for each in (MemoryEngine.exact, MemoryEngine.key_counts):
+            self.patch.setattr(MemoryEngine, each.__name__, worked(each))
         self.patch.setattr(gate, "wait_to_leave", waiting)
         sys.setprofile(self._called)
         return self
@@ -169,7 +182,7 @@ def test_a_signal_leaves_the_same_ledger(sent: signal.Signals, text: str) -> Non
     """The command line is at work, or has done it and waits for its tick."""
     seen = []
     for seconds in (0, 60):
-        with opened_shop(POLICY, "a,g,w\n" + "5,x,é\n" * 100) as path:
+        with opened_shop(POLICY, HEADER + EQUAL) as path:
             before = path.read_bytes()
             words = [sys.executable, "-m", "tests.support.stubbed", f"busy:{seconds}", str(path)]
             with subprocess.Popen([*words, "-c", text], stderr=subprocess.PIPE, text=True) as child:

@@ -142,6 +142,25 @@ def test_they_are_a_budget_of_their_own(noisy: Session, monkeypatch: pytest.Monk
     assert noisy.balance == before
 
 
+@pytest.mark.parametrize("found", ["bounds", "rows_per_unit"])
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_what_is_found_leaves_at_one_moment_with_the_answer(
+    tmp_path: Path, noisy: Session, found: str, neighbors: str
+) -> None:
+    """A repeat needs none, even if the number of rows is public, as they were counted before."""
+    unit = '[tables.t]\nunit = "u"\nrows_per_unit = 2\n[tables.t.columns]\nu = { type = "integer" }'
+    text = POLICY.replace("queries = 3", "queries = 1").replace("[tables.t.columns]", unit)
+    neighborly = f'[privacy]\nneighbors = "{neighbors}"'
+    text = text.replace("[privacy]", neighborly).replace("9] }", "9], nullable = false }")
+    (tmp_path / "t.csv").write_text("u,x\n" + "".join(f"{row},{row % 9}\n" for row in range(50)))
+    (tmp_path / "t.toml").write_text(text)
+    session = dpdb.connect(tmp_path / "t.toml")
+    asked = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({found} = 'find') AVG(x) FROM t"
+    for repeat in (False, True):
+        assert session.execute(asked).repeat is repeat
+        assert moments(session)[1:] == (1, 1, 0)
+
+
 def planned(session: Session) -> None:
     """Ask for one of two statements that are drawn together."""
     session.plan([OTHERS[1], OTHERS[1].replace("COUNT(*)", "SUM(x)")])

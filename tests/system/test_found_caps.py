@@ -315,6 +315,18 @@ def test_declared_totals_drop_no_row_and_have_the_noise_of_the_policy_s_cap(
         session.execute("SELECT SUM(n) FROM t")
 
 
+def test_a_plan_knows_what_a_cap_makes_of_a_statement(tmp_path: Path) -> None:
+    """A sum of declared totals repeats no other sum; one with a cap that was kept repeats itself."""
+    session, total = opened(tmp_path), "SUM(x) FROM t"
+    session.execute(f"SELECT {total}")
+    totals = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rows_per_unit = 'totals') {total}"
+    kept = "SELECT COUNT(*), SUM(x) FROM t WHERE TRUE"
+    session.execute("SELECT AVG(x), COUNT(*) FROM t")
+    for text in (f"SELECT {total}", kept, totals, kept):
+        (_, _, alone, *_), *_ = session.plan([text]).rows
+        assert session.execute(text).cost.epsilon == alone, text
+
+
 def test_sums_of_groups_that_a_unit_can_share_keep_the_cap_on_rows(tmp_path: Path) -> None:
     session = opened(tmp_path)
     session.execute("SET rows_per_unit = 'totals'")

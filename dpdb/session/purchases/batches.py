@@ -26,7 +26,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.records import dataclass
-from dpdb.session.purchases import released_answers
+from dpdb.session.purchases import found_bounds, released_answers
 from dpdb.session.purchases.executor import NoisyResult
 from dpdb.session.purchases.joint_plans import drawn_together
 from dpdb.session.purchases.kept_answers import Chosen
@@ -144,11 +144,14 @@ class _Rehearsal:
 
     def _chosen(self, asked: Asked) -> Chosen:
         memory = Memory() if asked.is_fresh else self.memory
-        return released_answers.chosen(
-            asked.query,
-            lambda query: memory.choose(query, self.policy, self.ledger.balance, self.rows),
-            lambda _: (),
-        )
+
+        def choose(query: Query) -> Chosen:
+            return memory.choose(query, self.policy, self.ledger.balance, self.rows)
+
+        def chosen(query: Query) -> Chosen:
+            return released_answers.chosen(query, choose, lambda _: ())
+
+        return found_bounds.chosen(asked.query, memory, chosen)
 
     def _bill(self, asked: Asked, chosen: Chosen) -> Shared | None:
         return released_answers.Shelf(self.memory, chosen, alone=asked.is_fresh).bill(

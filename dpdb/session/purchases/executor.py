@@ -113,6 +113,22 @@ class Executor:
             with self.reading(plan.work.seconds):
                 return self._execute(shared)
 
+    def execute_search(
+        self, plan: Plan, then: Callable[[Noisy], Plan], receipt: Receipt
+    ) -> tuple[NoisyResult, NoisyResult]:
+        """The bounds that a plan seeks, and the answer that follows `then`; both on one tick.
+
+        The receipt is for both. Raises InternalError where it does not cover one of them.
+        """
+        (search,) = plan.subplans
+        with paid_for():
+            _check_receipt(search.composed_loss, search.region, receipt)
+            with self.reading(plan.work.seconds):
+                found = self._execute(Shared(search))
+                answer = then(found.noisy)
+                _check_receipt(answer.composed_loss, answer.region, receipt)
+                return found, self._execute(Shared(answer))
+
     def _execute(self, shared: Shared) -> NoisyResult:
         plan = shared.plan
         inner = [self._execute(Shared(subplan)) for subplan in plan.subplans]

@@ -98,14 +98,17 @@ def purchase(
     from dpdb.session.purchases.executor import NoisyResult  # noqa: PLC0415 (numpy)
     from dpdb.session.purchases.purchases import Purchase  # noqa: PLC0415 (numpy)
 
-    receipt = Shared(plan).charge(ledger)
-    with paid_for():
-        executor, (search,) = open_executor(), plan.subplans
-        first = executor.execute(search, receipt)
-        answer = with_found_bounds(plan, _found(plan, first.noisy), policy, rows)
+    (search,) = plan.subplans
+
+    def answering(found: Noisy) -> Plan:
+        answer = with_found_bounds(plan, _found(plan, found), policy, rows)
         if not ComposedLoss.of(answer.loss + search.loss).is_at_most(plan.composed_loss):
             raise InternalError("found bounds would cost more than was charged for")
-        second = executor.execute(answer, receipt)
+        return answer
+
+    receipt = Shared(plan).charge(ledger)
+    with paid_for():
+        first, second = open_executor().execute_search(plan, answering, receipt)
         noisy = Noisy(second.noisy.draws, {}, (first.noisy,), second.noisy.keys)
         revealed = (*first.revealed, *second.revealed)
         return Purchase(NoisyResult(noisy, revealed), receipt.price)
