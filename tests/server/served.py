@@ -106,7 +106,7 @@ class Served:
         self.desk = desk or NearDesk(policy)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
-        self.origin = f"http://127.0.0.1:{self.port}"
+        self.origin = f"{'http' if proxy is None else 'https'}://127.0.0.1:{self.port}"
         everybody = None if people is not None and people.names else "you"
         self.log = io.StringIO()
         setting = Setting("people", self.origin, everybody, passing, "a token")

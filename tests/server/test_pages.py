@@ -9,9 +9,11 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from fractions import Fraction
 from html import unescape
+from http.client import HTTPException
 
 import pytest
 
@@ -185,10 +187,6 @@ def test_login_and_logout(known: Served) -> None:
     assert known.get("/").headers["location"] == "/login"
     assert known.post("/ask", {"statement": COUNT, "do": "run"}).headers["location"] == "/login"
     form = known.post("/login", {"name": "alice", "password": "hunter2 hunter2"})
-    assert re.fullmatch(
-        rf"dpdb{known.port}=[\w-]{{43}}; HttpOnly; Path=/; SameSite=strict",
-        form.headers["set-cookie"],
-    )
     page = known.get("/", form.cookie)
     assert "alice" in page.text
     again = known.post("/login", {"name": "alice", "password": "hunter2 hunter2"}, form.cookie)
@@ -232,7 +230,32 @@ def test_too_much_is_refused(known: Served, monkeypatch: pytest.MonkeyPatch) -> 
     with socket.create_connection(("127.0.0.1", known.port), timeout=20) as slow:
         host = f"Host: 127.0.0.1:{known.port}\r\nSec-Fetch-Site: same-origin"
         slow.sendall(f"POST /login HTTP/1.1\r\n{host}\r\nContent-Length: 9\r\n\r\n123".encode())
-        assert slow.recv(1000) == b""
+        assert is_closed(slow)
+
+
+def test_an_address_has_so_many_connections(served: Served) -> None:
+    with ExitStack() as opened:
+        held = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", served.port), 20))
+            for _ in range(guard.MOST_OF_ADDRESS)
+        ]
+        held[-1].sendall(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode())
+        assert held[-1].recv(12) == b"HTTP/1.1 200"
+        with socket.create_connection(("127.0.0.1", served.port), 20) as crowded:
+            assert is_closed(crowded)
+    for _ in range(100):  # until the server has noticed that they have left
+        with suppress(OSError, HTTPException):
+            assert served.get("/healthz").status == 200
+            return
+        time.sleep(0.05)
+    pytest.fail("the places of connections that have ended are not given back")
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 def endlessly(connection: socket.socket) -> None:
@@ -266,6 +289,13 @@ def test_only_a_declared_proxy_says_whose_request_it_is(policy: Policy) -> None:
         with Served(policy, Known({"alice": "hunter2 hunter2"}), proxy=proxy) as server:
             server.post("/login", wrong, **claimed)
             assert json.loads(server.log.getvalue())["address"] == address
+            # A proxy has TLS, so that the cookie is sent by TLS alone, and set by nobody else.
+            name, ends = (
+                (f"dpdb{server.port}", "") if proxy is None else ("__Host-dpdb", "; Secure")
+            )
+            given = server.post("/login", wrong | {"password": "hunter2 hunter2"})
+            cookie = rf"{name}=[\w-]{{43}}; HttpOnly; Path=/; SameSite=strict{ends}"
+            assert re.fullmatch(cookie, given.headers["set-cookie"])
 
 
 def test_the_manual_is_a_link_away(served: Served) -> None:

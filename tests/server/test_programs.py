@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -64,6 +66,25 @@ def test_a_statement_from_its_price_to_its_repeat(known: Served) -> None:
     # Bob has not asked anything.
     bearer = {"Authorization": "bearer another"}
     assert known.ask("GET", "/answers", headers=bearer).json == []
+
+
+def test_a_client_that_goes_away_has_paid(known: Served) -> None:
+    asked = {"statement": f"{COUNT} WHERE age > 52"}
+    body = json.dumps(asked)
+    head = [
+        "POST /query HTTP/1.1",
+        f"Host: 127.0.0.1:{known.port}",
+        f"Authorization: Bearer {TOKEN}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    ]
+    with socket.create_connection(("127.0.0.1", known.port)) as gone:
+        gone.sendall("\r\n".join([*head, "", body]).encode())
+    for _ in range(200):
+        if asked["statement"] in known.desk.executed():
+            break
+        time.sleep(0.02)
+    assert known.send("/query", asked, TOKEN).json["repeat"]
 
 
 def test_plans_are_told(known: Served) -> None:
