@@ -77,8 +77,9 @@ DASHBOARDS = {
 
 The gain is how many times less noise counts have than one by one, in the geometric mean. 28
 statements have 1/28 of ε each one by one, so that 3.6 times less than at 1/30 is 3.36 times less.
-Of A no linear strategy has less than 2.57. Of B all statements gain alike, but for the averages
-and quantiles a little less where that is better in the mean.
+Of A no linear strategy has less than 2.57; 4.8 was of other thirty counts, with 2.49, and is as far
+from it as 4.97, which these have. Of B all statements gain alike, but for the averages and
+quantiles a little less where that is better in the mean.
 """
 
 
@@ -153,7 +154,10 @@ def _of_dashboard(
     roots = np.sqrt(np.mean(floats(squares), axis=2))
     rows = errors(name, roots, np.zeros(1), (most,))
     rows.append(("", "seconds to plan", f"{min(seconds):.2g}", "", "2", met(min(seconds) <= 2)))
-    if gain is not None:
+    if gain is None:
+        told = float(np.sqrt(np.mean(np.square(now[np.isfinite(now)])))) / 1.96
+        rows.append(("", "± / 1.96 told", f"{told:.3g}", "", f"{most:g}", met(told <= most)))
+    else:
         rows.append(("", "gain of ±", f"{gains[0]:.3g}", "", f">= {gain:g}", met(gains[0] >= gain)))
     return rows
 

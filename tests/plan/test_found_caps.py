@@ -23,6 +23,8 @@ ASKED = (
     "COUNT(*)", "COUNT(n)", "SUM(n)", "SUM(x)", "SUM(k)", "SUM(m) FILTER (WHERE g = 1)", "AVG(k)",
     "COUNT(*), SUM(k)", "SUM(k), AVG(m), COUNT(n)", "AVG(k), AVG(m)", "SUM(k) / COUNT(*)",
     "COUNT(*) FILTER (WHERE x > 0), AVG(k) FILTER (WHERE x > 0)", "COUNT(*), COUNT(n), COUNT(x)",
+    "MEDIAN(k)", "MEDIAN(k), AVG(m)", "STDDEV(k)", "QUANTILE(m, 0.9), COUNT(*)", "VAR_POP(k), SUM(k)",
+    "QUANTILE(k, 0.25), MEDIAN(k), QUANTILE(k, 0.75)",
 )  # fmt: skip
 
 

@@ -138,6 +138,10 @@ def test_averages_keep_few_rows_of_each_unit(tmp_path: Path) -> None:
     assert 3 <= rows <= 6
     assert [mean for _, mean in answer.rows] == pytest.approx([20, 20], abs=1)
     assert {each.sensitivity for each in answer.releases[1:]} == {50 * rows}
+    median = session.execute("SELECT MEDIAN(x) FROM t")
+    assert median.notes[0].startswith(f"{rows} row")
+    assert median.notes[0].endswith("found before")
+    assert median.rows == ((20,),)
     lower = opened(tmp_path, seed=2).execute("SELECT AVG(x) FROM t")
     assert lower.notes[0].startswith("3 rows of each who")
 
@@ -252,7 +256,7 @@ def test_what_has_no_cap_on_rows_is_answered_as_before(tmp_path: Path) -> None:
     """Units of one row, aggregates with bounds of their own, and those that are no sums."""
     session = opened(tmp_path)
     for asked in (
-        "COUNT(DISTINCT who)", "MEDIAN(x)", "MAX(x)", "SUM(DISTINCT x)",
+        "COUNT(DISTINCT who)", "MODE(g)", "MAX(x)", "SUM(DISTINCT x)",
         "SUM(x, contribution_bounds_per_group => (0, 100))",
     ):  # fmt: skip
         answer = session.execute(f"SELECT {asked} FROM t")

@@ -15,7 +15,7 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import of_units, unit_column
-from dpdb.plan.logical.query import Aggregate, Function, Output, Query
+from dpdb.plan.logical.query import VARIANCES, Aggregate, Function, Output, Query
 from dpdb.policy.catalog import Kind, changed
 from dpdb.records import dataclass
 
@@ -24,7 +24,9 @@ _WIDEST = 2**43
 _FINE = Fraction(1, 1000)
 """The step of a total of numbers without bounds."""
 _DECLARED = "OPTIONS(rows_per_unit = 'declared') takes as many rows as can count"
-_TOTALS = (Function.COUNT, Function.SUM)
+_TOTALS = {Function.COUNT, Function.SUM}
+_AVERAGES = {Function.AVG, Function.QUANTILE, *VARIANCES}
+"""The functions that fewer rows of each unit change little, and whose noise grows with the cap."""
 Ends = tuple[Fraction, Fraction]
 
 
@@ -33,9 +35,10 @@ class CappedValue(UnitValue):
     """The one number of a unit of which a cap is found."""
 
     caps: str = "total"
-    """The cap is on a unit's `total` or on its number of `rows`; `averages` are rows of AVG alone.
+    """The cap is on a unit's `total` or on its number of `rows`, of `averages` if it is for these.
 
-    An average of fewer rows is not smaller for what is left out of it, so that its cap is low.
+    An average of fewer rows is not smaller for what is left out of it, so that its cap is low; nor
+    is a median or a variance.
     """
 
     @property
@@ -66,7 +69,7 @@ def sought_cap(query: Query) -> Expr | None:
     table, functions = query.table, {each.function for each in query.aggregates}
     capped = table.unit is not None and not table.public and table.rows_held > 1
     plain = all(single_value(each.argument) is None for each in query.aggregates)
-    if not (capped and plain and functions) or functions - {*_TOTALS, Function.AVG}:
+    if not (capped and plain and functions) or functions - _TOTALS - _AVERAGES:
         return None
     total, filters = _adds_alone(query), {each.where for each in query.aggregates}
     # What is drawn must be the same whichever cap is found: counts under several filters are
@@ -85,7 +88,7 @@ def sought_cap(query: Query) -> Expr | None:
     if total:
         return _value(query, query.aggregates[0], "total")
     rows = Aggregate(Function.COUNT, where=filters.pop())
-    return _value(query, rows, "averages" if functions == {Function.AVG} else "rows")
+    return _value(query, rows, "averages" if functions <= _AVERAGES else "rows")
 
 
 def _adds_alone(query: Query) -> bool:
