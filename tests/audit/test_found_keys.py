@@ -20,9 +20,11 @@ import numpy as np
 import pytest
 
 from dpdb.plan.releases import key_selection
+from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.mechanisms.threshold import Threshold
 from dpdb.session.session import Session
+from tests.support.many_sessions import sessions
 
 POLICY = """
 [budget]
@@ -62,12 +64,11 @@ class Listed:
         return np.array([*self.noises, *[0] * size], dtype=np.int64)[:size]
 
 
-def answered(folder: Path, rows: Rows, terms: dict[str, str], noises: tuple[int, ...]) -> Any:
-    folder.mkdir(exist_ok=True)
+def written(folder: Path, rows: Rows, terms: dict[str, str]) -> Policy:
     lines = ["who,city", *(",".join(row) for row in rows)]
     (folder / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "t.toml").write_text(POLICY.format(**terms), encoding="utf-8")
-    return Session(read_policy(folder / "t.toml"), noise=Listed(noises)).execute(QUERY)  # type: ignore[arg-type]
+    return read_policy(folder / "t.toml")
 
 
 def probabilities(mechanism: Threshold) -> dict[int, Fraction]:
@@ -86,8 +87,10 @@ def law(folder: Path, rows: Rows, terms: dict[str, str], mechanism: Threshold) -
     law_of_one = probabilities(mechanism)
     keys = len({city for _, city in rows})
     seen: Counter[Any] = Counter()
-    for noises in product(law_of_one, repeat=keys):
-        answer = answered(folder, rows, terms, noises)
+    every = [*product(law_of_one, repeat=keys)]
+    policy = written(folder, rows, terms)
+    for noises, session in zip(every, sessions(policy, map(Listed, every)), strict=True):  # type: ignore[arg-type]
+        answer = session.execute(QUERY)
         seen[answer.rows] += prod((law_of_one[x] for x in noises), start=Fraction(1))
     assert sum(seen.values()) == 1
     return seen
@@ -112,7 +115,8 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_is_charged(
     neighbors: str, unit: str, rows: Rows, others: Rows, tmp_path: Path
 ) -> None:
     terms = {"neighbors": neighbors, "unit": unit}
-    priced = answered(tmp_path, rows, terms, ())
+    policy = written(tmp_path, rows, terms)
+    priced = Session(policy, noise=Listed(())).execute(QUERY)  # type: ignore[arg-type]
     groups = (1 if unit == ONE else 2) * (2 if neighbors == "replace" else 1)
     mechanism = Threshold(priced.cost.epsilon / groups, priced.cost.delta / groups, groups)
     assert (priced.cost.epsilon, priced.cost.delta) == (1, Fraction(1, 5))

@@ -224,6 +224,6 @@ def test_streams_answer_as_memory_does(here: Policy) -> None:
     path = table.path.with_suffix(".parquet")
     frame.to_parquet(path)
     streamed = replace(here, tables=(replace(table, path=path),))
+    one, other = (planned(each, seeded(1)) for each in (here, streamed))
     for text in ASKED:
-        one, other = (planned(each, seeded(1)) for each in (here, streamed))
         assert one.execute(text).rows == other.execute(text).rows

@@ -143,9 +143,9 @@ def _told(note: str) -> Iterator[tuple[str, float]]:
 
 
 def test_intervals_hold_the_exact_values(here: Policy) -> None:
-    """At 95 %; of 150 answers each level misses by 4.9 standard errors with probability 1e-6."""
+    """At 95 %; of 100 answers each level misses by 4.9 standard errors with probability 1e-6."""
     text = "SELECT city, ok, COUNT(*), SUM(pay), AVG(pay) FROM t GROUP BY CUBE(city, ok)"
-    policy, runs = replace(here, budget=Budget(Fraction(4), Fraction(0), 1)), 150
+    policy, runs = replace(here, budget=Budget(Fraction(4), Fraction(0), 1)), 100
     exact = Session(policy, noise=Noiseless()).execute(text).rows
     held = [[0] * 5 for _ in exact]
     for session in sessions(policy, map(seeded, range(runs))):

@@ -67,7 +67,7 @@ def test_thirty_counts_have_a_ninth_of_the_noise(neighbors: Neighbors) -> None:
     true = [exact.execute(text).rows[0][0] for text in COUNTS]
     # A row that is replaced changes two sums of segments, and one count alone.
     most, one = (1 / 9 if neighbors is Neighbors.ADD_REMOVE else 1 / 4.5), 42.4
-    squares, inside, runs = 0.0, 0, 10
+    squares, inside, runs = 0.0, 0, 6
     for session in sessions(policy(neighbors), map(seeded, range(runs))):
         errors = planned(session)
         assert all(together <= alone for alone, together in errors)

@@ -33,7 +33,7 @@ g = {{ type = "text", values = ["a", "b"] }}
 """
 UNITS, WORDS = 200, 200
 DISTINCT = "SELECT COUNT(DISTINCT word) FROM t"
-RUNS = 200
+RUNS = 100
 
 
 def opened(folder: Path, composition: Composition = Composition.PURE, queries: int = 1) -> Policy:

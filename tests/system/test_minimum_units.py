@@ -79,7 +79,7 @@ def test_no_small_group_is_shown_in_any_answer(tmp_path: Path, rows: int) -> Non
 def test_groups_of_ten_are_shown_as_often_as_the_law_says(tmp_path: Path) -> None:
     """A binomial test at α = 10^-6, against the law in exact fractions."""
     policy = opened(tmp_path)
-    runs, shown = 400, 0
+    runs, shown = 200, 0
     explained = Session(policy).execute(f"EXPLAIN {EVERY[0]}")
     [mechanism] = [release.mechanism for release in explained.plan.releases]
     assert isinstance(mechanism, Threshold)

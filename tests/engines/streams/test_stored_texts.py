@@ -53,9 +53,10 @@ def policy(tmp_path: Path, request: pytest.FixtureRequest) -> Policy:
 
 @pytest.mark.parametrize("engine", [SmallBlocks, StreamEngine])
 def test_conditions_mean_the_same(policy: Policy, engine: type[StreamEngine]) -> None:
+    memory = MemoryEngine()
     for condition in TESTED + CODED:
         text = COUNTED.format(condition)
-        assert raw(text, policy, engine()) == raw(text, policy, MemoryEngine()), condition
+        assert raw(text, policy, engine()) == raw(text, policy, memory), condition
 
 
 def test_no_dictionary_is_made_of_what_is_looked_for_in_bytes(policy: Policy) -> None:
