@@ -23,8 +23,9 @@ from dpdb.ledger.book.entries import Charge
 from dpdb.ledger.custodian import verified
 from dpdb.ledger.people import insert, key_of, new_token, new_user
 from dpdb.policy.reading.reader import read_policy
-from dpdb.server.desk import Opening, WorkerDesk
+from dpdb.server.desk import WorkerDesk
 from dpdb.server.messages import Action, Request
+from dpdb.server.processes import Opening
 from dpdb.session.budget_overview import open_budget
 
 SECONDS = 10.0

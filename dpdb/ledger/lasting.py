@@ -53,10 +53,14 @@ class OpenBook:
 
     @classmethod
     def of(cls, policy: Policy) -> OpenBook:
-        """The book that the policy names; raises LedgerError where it is not to be relied on."""
+        """The book that the policy names.
+
+        Raises LedgerError where it is not to be relied on, or its terms are not the policy's.
+        """
         assert policy.lasting is not None
         book = open_book(policy.lasting)
         decision = decision_of(book, book.last().entry)
+        check_session(decision.terms, policy)
         since = book.at(decision.version).entry.time
         pinned = PinnedData(bytes.fromhex(decision.key), decision.digests, since)
         return cls(policy, StateReader(book, policy.tables), decision.version, pinned)

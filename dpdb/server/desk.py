@@ -12,23 +12,15 @@ and told to nobody; those that it had not begun go to the new one.
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-import subprocess
-import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field
 from hashlib import sha256
 from itertools import count
-from typing import Any
 
-from dpdb import errors
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import (
     DpdbError,
-    InternalError,
     LedgerError,
     OutOfResources,
     TooLarge,
@@ -37,7 +29,6 @@ from dpdb.errors import (
 from dpdb.records import dataclass
 from dpdb.server.messages import (
     AT_ONCE,
-    LONGEST_REPLY,
     LONGEST_REQUEST,
     Action,
     Busy,
@@ -45,27 +36,12 @@ from dpdb.server.messages import (
     Reply,
     Request,
 )
+from dpdb.server.processes import Opening, Process, begin
 
 QUEUE = 8
 """The statements of an analyst that may wait."""
 ATTEMPTS = 2
 """How often a free request is taken to a worker: it may be what ends them."""
-PATIENCE = 60.0
-"""The seconds in which a worker ends when it is told to."""
-
-
-@dataclass(frozen=True)
-class Opening:
-    """The sources and the options of a policy, as `dpdb.session.connect.policy_of` takes them."""
-
-    sources: Sequence[str]
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def line(self) -> bytes:
-        """The message on one line."""
-        content = {"sources": list(self.sources), "options": dict(self.options)}
-        return json.dumps(content).encode() + b"\n"
 
 
 @dataclass(eq=False)
@@ -138,6 +114,23 @@ class WorkerDesk(Desk):
             return Reply(error_as_json("", error), error.kind)
         return await self._workers[place_of(request.analyst, len(self._workers))].ask(request, line)
 
+    async def reload(self) -> None:
+        """Let new processes open the policy as it is now, in place of those that are there.
+
+        Statements that were begun are answered first. Raises DpdbError where the policy cannot be
+        opened, or the budget is that of the processes; then all stays as it is.
+        """
+        begun = list[Process]()
+        try:
+            for each in self._workers:
+                begun.append(await each.begun())
+        except BaseException:
+            for process in begun:
+                await process.end()
+            raise
+        for each, process in zip(self._workers, begun, strict=True):
+            await each.renew(process)
+
     async def close(self) -> None:
         self._is_open = False
         await asyncio.gather(*(each.stop() for each in self._workers))
@@ -164,8 +157,9 @@ class _Worker:
         """The analysts who have asked."""
         self._lost: set[str] = set()
         """The analysts who asked a process that was lost, and have not been told."""
-        self._process: asyncio.subprocess.Process | None = None
-        self._writer: asyncio.StreamWriter | None = None
+        self._now: Process | None = None
+        self._next: Process | None = None
+        """The process that is to take the place of this one, once it has answered."""
         self._life: asyncio.Task[None] | None = None
         self._stopping = False
         self.restarts = 0
@@ -176,7 +170,7 @@ class _Worker:
     @property
     def number(self) -> int | None:
         """The number of the process."""
-        return None if self._process is None else self._process.pid
+        return None if self._now is None else self._now.process.pid
 
     @property
     def waiting(self) -> int:
@@ -185,8 +179,8 @@ class _Worker:
 
     async def start(self) -> None:
         """Start the process and wait until it has opened the policy; raises DpdbError."""
-        reader = await self._opened()
-        self._life = asyncio.create_task(self._live(reader))
+        self._now = await self.begun()
+        self._life = asyncio.create_task(self._live())
 
     async def ask(self, request: Request, line: bytes) -> Reply:
         """The reply, once it is the request's turn."""
@@ -196,7 +190,7 @@ class _Worker:
         asked = _Asked(request, line, asyncio.get_running_loop().create_future())
         queue.append(asked)
         if self._life is None or self._life.done():
-            self._life = asyncio.create_task(self._live(None))
+            self._life = asyncio.create_task(self._live())
         self._take()
         try:
             return await asked.reply
@@ -212,15 +206,29 @@ class _Worker:
         """End the process when all that was asked is answered."""
         await self._idle.wait()
         self._stopping = True
-        if self._writer is not None:
-            self._writer.close()
+        if self._now is not None:
+            self._now.writer.close()
         if self._life is not None:
             await self._life
+        if self._next is not None:
+            await self._next.end()
+
+    async def renew(self, process: Process) -> None:
+        """Let a process that was begun take the place of the present one."""
+        before, self._next = self._next, process
+        if before is not None:
+            await before.end()
+        self._end_if_calm()
+
+    def _end_if_calm(self) -> None:
+        """End a process whose place is to be taken, if all that it has begun is answered."""
+        if self._next is not None and self._now is not None and not self._running:
+            self._now.writer.close()
 
     def _take(self) -> None:
         """Take statements to the process while it has a place for them."""
         most = AT_ONCE if self.lasts else 1
-        while self._writer is not None and len(self._running) < most:
+        while self._now and not self._next and len(self._running) < most:
             busy = {asked.request.analyst for asked in self._running.values()}
             analyst = next((each for each in self._queues if each not in busy), None)
             if analyst is None:
@@ -230,68 +238,48 @@ class _Worker:
                 del self._queues[analyst]
             asked.attempts += 1
             self._running[number] = asked
-            self._writer.write(b"%d %d %b" % (number, analyst in self._lost, asked.line))
+            self._now.writer.write(b"%d %d %b" % (number, analyst in self._lost, asked.line))
             self._seen.add(analyst)
             self._lost.discard(analyst)
         (self._idle.clear if self._running or self._queues else self._idle.set)()
 
-    async def _live(self, reader: asyncio.StreamReader | None) -> None:
+    async def _live(self) -> None:
         """Hand out replies; when a process has ended, begin another, until told to stop."""
         while not self._stopping:
             try:
-                if reader is None:
-                    reader = await self._opened()
+                if self._now is None:
+                    self._now, self._next = self._next or await self.begun(), None
                     self.restarts += 1
             except Exception as error:
                 return self._refuse(reportable(error))
             self._take()
             with suppress(OSError, ValueError):
-                while not self._stopping and (line := await reader.readline()):
+                while not self._stopping and (line := await self._now.reader.readline()):
                     number, _, reply = line.partition(b" ")
                     asked = self._running.pop(int(number))
                     asked.answer(Reply.read(reply))
                     if queue := self._queues.pop(asked.request.analyst, None):
                         self._queues[asked.request.analyst] = queue  # at the end
                     self._take()
-            reader = None
+                    self._end_if_calm()
             await self._ended()
         return None
 
-    async def _opened(self) -> asyncio.StreamReader:
+    async def begun(self) -> Process:
         """A new process that has opened the policy; raises DpdbError."""
         if not self.lasts:
             raise LedgerError(
-                "the budget of this server has ended with its process",
+                "the budget of this server ends with its process, which cannot be begun anew",
                 hint="its owner can start the server again; a budget with a name lasts",
             )
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-X", "utf8", "-m", "dpdb.server.worker"),
-                str(theirs.fileno()),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LONGEST_REPLY + 2**10)
-        writer.write(self._opening.line)
-        line = await reader.readline()
-        opened = Reply.read(line.partition(b" ")[2]) if line else None
-        if opened is None or opened.error is not None:
-            await _closed(process, writer)
-            raise InternalError("a worker ended at once") if opened is None else _error(opened)
-        self.lasts = json.loads(opened.body)["lasts"]
-        self._process, self._writer = process, writer
-        return reader
+        begun, self.lasts = await begin(self._opening)
+        return begun
 
     async def _ended(self) -> None:
         """Wait for the process to end, and answer those whose statements it had begun."""
-        assert self._process is not None
-        assert self._writer is not None
-        process, self._process = self._process, None
-        writer, self._writer = self._writer, None
-        await _closed(process, writer)
+        assert self._now is not None
+        ended, self._now = self._now, None
+        await ended.end()
         self._lost |= self._seen
         running, self._running = self._running, {}
         for asked in reversed(running.values()):
@@ -318,21 +306,3 @@ _LOST_HINT = (
     "a query is charged, or perhaps: SHOW BUDGET says what is left; asked again, an answer that "
     "was kept is free"
 )
-
-
-async def _closed(process: asyncio.subprocess.Process, writer: asyncio.StreamWriter) -> None:
-    """Tell a process that nothing more is asked, and wait until it has ended."""
-    writer.close()
-    try:
-        await asyncio.wait_for(process.wait(), PATIENCE)
-    except TimeoutError:
-        process.kill()
-
-
-def _error(reply: Reply) -> DpdbError:
-    """The error that a worker has sent."""
-    told = json.loads(reply.body)["error"]
-    kind = getattr(errors, told["kind"])
-    assert issubclass(kind, DpdbError)
-    error: DpdbError = kind(told["message"], hint=told["hint"])
-    return error

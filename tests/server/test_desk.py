@@ -21,8 +21,9 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.wire import from_wire
 from dpdb.errors import DataFileError, LedgerError
 from dpdb.policy.reading.reader import read_policy
-from dpdb.server.desk import QUEUE, Opening, WorkerDesk, place_of
+from dpdb.server.desk import QUEUE, WorkerDesk, place_of
 from dpdb.server.messages import LONGEST_REQUEST, Action, Busy, Reply, Request, Shape
+from dpdb.server.processes import Opening
 from dpdb.session.session import Session
 from tests.support.desks import COUNT, NEW, POLICY, ROWS, Asking, asking, charges_of
 from tests.support.lasting import opened_shop
@@ -169,12 +170,14 @@ def test_a_passing_budget_ends_with_its_process(passing: Asking) -> None:
     """Otherwise whoever ends the process has another budget."""
     assert not passing.desk.lasts
     assert passing.ask("c", COUNT.format(9)).paid
+    with pytest.raises(LedgerError, match="ends with its process"):
+        passing.run(passing.desk.reload())
     (process,) = passing.desk.processes
     assert process is not None
     os.kill(process, signal.SIGKILL)
     while passing.desk.processes[0] == process:
         passing.run(asyncio.sleep(0.01))
-    with pytest.raises(LedgerError, match="has ended with its process"):
+    with pytest.raises(LedgerError, match="ends with its process"):
         passing.ask("a", COUNT.format(1))
 
 
@@ -215,6 +218,31 @@ def test_a_budget_is_spent_to_the_end_and_not_beyond() -> None:
         assert made.run(both()) == [Fraction(1, 5), Fraction(3, 10)]
         charged = charges_of(path)
         assert [sum(charged[name]) for name in NAMES] == [20 * share, 30 * share]
+
+
+def test_a_policy_is_opened_anew(shared: Asking) -> None:
+    """Who is being answered is answered; a policy that cannot be opened changes nothing."""
+    before, text = shared.desk.processes, shared.policy.read_text()
+
+    async def reloaded() -> list[Reply]:
+        asked = [
+            shared.desk.ask(Request(name, Action.EXECUTE, NEW.format(name)))
+            for name in ("300", "301", "302")
+        ]
+        begun = [asyncio.ensure_future(each) for each in asked]
+        await asyncio.sleep(0)
+        await shared.desk.reload()
+        return await asyncio.gather(*begun)
+
+    assert all(reply.paid for reply in shared.run(reloaded()))
+    assert shared.ask("alice", "SHOW TABLES").error is None
+    after = shared.desk.processes
+    assert not set(before) & set(after)
+    shared.policy.write_text(text.replace("999_999", "9"))  # not what its owner has accepted
+    with pytest.raises(LedgerError, match="not what the ledger"):
+        shared.run(shared.desk.reload())
+    shared.policy.write_text(text)
+    assert shared.desk.processes == after
 
 
 def test_a_session_begins_anew_after_its_worker(shared: Asking) -> None:

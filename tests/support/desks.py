@@ -16,8 +16,9 @@ from random import Random
 from typing import Any, TypeVar
 
 from dpdb.ledger.book.entries import Charge
-from dpdb.server.desk import Opening, WorkerDesk
+from dpdb.server.desk import WorkerDesk
 from dpdb.server.messages import Action, Reply, Request
+from dpdb.server.processes import Opening
 from tests.support.lasting import book_of, opened_shop, verify
 
 POLICY = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import socket
 import ssl
 import sys
@@ -18,7 +19,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from dpdb.errors import UsageError, printable
+from dpdb.errors import DpdbError, UsageError, error_text, printable
 from dpdb.interfaces.cli.arguments import add_ledger_argument
 from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.commands.mcp import PASSING
@@ -29,6 +30,7 @@ from dpdb.records import dataclass
 from dpdb.session.connect import policy_of
 
 if TYPE_CHECKING:
+    from dpdb.server.desk import WorkerDesk
     from dpdb.server.messages import People
 
 MOST_WORKERS = 64
@@ -263,8 +265,9 @@ async def _serve(
     """Open the workers, and answer until a signal ends the server."""
     from dpdb.server.app import HttpServer, application  # noqa: PLC0415
     from dpdb.server.asking import Front, Setting  # noqa: PLC0415
-    from dpdb.server.desk import Opening, WorkerDesk  # noqa: PLC0415
+    from dpdb.server.desk import WorkerDesk  # noqa: PLC0415
     from dpdb.server.log import Log  # noqa: PLC0415
+    from dpdb.server.processes import Opening  # noqa: PLC0415
 
     place = _place(options, policy, people, listener.getsockname()[1])
     tls = _tls(options)
@@ -281,6 +284,32 @@ async def _serve(
         print(f"{printable(title)} is served at {place.origin}/ (Ctrl-C ends it)", flush=True)
         if passing:
             print(PASSING, file=sys.stderr)
-        await server.serve([listener])
+        with _reloading(desk):
+            await server.serve([listener])
     finally:
         await desk.close()
+
+
+@contextmanager
+def _reloading(desk: WorkerDesk) -> Iterator[None]:
+    """Open the policy anew at SIGHUP, where no terminal sends it when it is closed."""
+    import asyncio  # noqa: PLC0415
+
+    if sys.stdin is not None and sys.stdin.isatty():
+        yield
+        return
+
+    async def reload() -> None:
+        try:
+            await desk.reload()
+            print("the policy was read again", file=sys.stderr)
+        except DpdbError as error:
+            print(f"the policy was not read again\n{error_text('', error)}", file=sys.stderr)
+
+    begun = list[asyncio.Task[None]]()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, lambda: begun.append(loop.create_task(reload())))
+    yield
+    loop.remove_signal_handler(signal.SIGHUP)
+    for each in begun:
+        each.cancel()

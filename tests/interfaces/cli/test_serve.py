@@ -47,17 +47,22 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def running(*words: str, stop: signal.Signals, noted: str) -> Iterator[HTTPConnection]:
+def running(
+    *words: str, stop: signal.Signals, noted: str, reloads: bool = False
+) -> Iterator[HTTPConnection]:
     """A connection to `dpdb serve` in a process, which the signal ends as it should."""
     command = [sys.executable, "-m", "dpdb", "serve", *words, "--http", "127.0.0.1:0"]
-    with ended(
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    ) as process:
+    with ended(subprocess.Popen(command, stdin=-3, stdout=-1, stderr=-1, text=True)) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         address = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
         assert address is not None
         connection = HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
         yield connection
+        if reloads:
+            process.send_signal(signal.SIGHUP)
+            assert process.stderr.readline() == "the policy was read again\n"
+            assert got(connection, "/healthz")[0].status == 200
         connection.close()
         process.send_signal(stop)
         _, said = process.communicate(timeout=60)
@@ -91,7 +96,9 @@ def test_a_page_and_a_program_spend_one_budget(
     add = ["user", "add", "alice", str(policy), "--password-file", str(password), "--token"]
     assert main(add) == 0
     token = capsys.readouterr().out.splitlines()[-1]
-    with running(str(policy), "--workers", "2", stop=signal.SIGINT, noted="") as server:
+    with running(
+        str(policy), "--workers", "2", stop=signal.SIGINT, noted="", reloads=True
+    ) as server:
         form = {
             "Content_Type": "application/x-www-form-urlencoded",
             "Sec_Fetch_Site": "same-origin",
