@@ -121,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isascii() and port.isdigit() and int(port) < 65536):
+    if not (host and colon and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
         raise argparse.ArgumentTypeError("write HOST:PORT, such as 127.0.0.1:8080")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
