@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import ClassVar
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -53,6 +54,8 @@ class LimitedProtocol(HttpToolsProtocol):
     """The address that has a connection for each of its clients."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # Or the body of an answer would wait up to 40 ms until its head is acknowledged.
+        transport.get_extra_info("socket").setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         super().connection_made(transport)
         self._size = self._pending = 0
         self._head: object = None

@@ -29,6 +29,8 @@ PATIENCE = 10.0
 """Seconds in which a server takes a connection."""
 LONGEST_WAIT = 600.0
 """Seconds until a reply has come: others may be before it."""
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds between attempts where a server is busy."""
 _IDLE = 2.0
 """Seconds after which a connection is made anew; servers close theirs after five and more."""
 
@@ -84,7 +86,11 @@ class Server:
         sent = None if body is None else json.dumps(body).encode()
         with self._lock:
             try:
-                status, told = self._reply("GET" if sent is None else "POST", path, sent)
+                for pause in (*PAUSES, None):
+                    status, told = self._reply("GET" if sent is None else "POST", path, sent)
+                    if status != http.client.TOO_MANY_REQUESTS or pause is None:
+                        break
+                    time.sleep(pause)  # a busy server has not taken the request
             except BaseException:
                 self._connection.close()  # or the reply would be taken for that to the next
                 raise

@@ -346,7 +346,7 @@ def test_what_is_no_answer(sent: Any, answer: dict[str, Any], tables: str) -> No
         (reply("<html>", "502 Bad Gateway"), "status 502"),
         (reply('{"error": 5}', "400 Bad"), "status 400"),
         (reply('{"statement": "", "error": {"kind": [], "message": "a", "hint": null}}', "400 Bad"), "status 400"),
-        (reply('{"statement": "", "error": {"kind": "SystemExit", "message": "busy", "hint": null}}', "429 Many"), "busy"),
+        (reply('{"statement": "", "error": {"kind": "SystemExit", "message": "busy", "hint": null}}', "409 Many"), "busy"),
         (reply("who", "401 Unauthorized"), "does not know this token"),
     ],
 )  # fmt: skip
@@ -379,6 +379,23 @@ def test_a_server_that_never_ends_its_reply(tables: str, monkeypatch: pytest.Mon
             with pytest.raises(ServerError, match="was lost"):
                 session.execute("SELECT COUNT(*) FROM people")
             monkeypatch.undo()
+
+
+@pytest.mark.parametrize("times", [2, 4, 5])
+def test_a_busy_server_is_asked_again(
+    times: int, answer: dict[str, Any], tables: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_link, "PAUSES", [0] * 4)
+    busy = {"statement": "", "error": {"kind": "Busy", "message": "many wait", "hint": "later"}}
+    replies = [reply(json.dumps(busy), "429 Many")] * times + [reply(json.dumps(answer))]
+    with raw(reply(tables), *replies) as (address, asked):
+        session = dpdb.connect(address, token=TOKEN)
+        if times <= 4:
+            assert session.execute("SELECT zip, COUNT(*) FROM people GROUP BY zip").rows
+        else:
+            with pytest.raises(ServerError, match="many wait"):
+                session.execute("SELECT zip, COUNT(*) FROM people GROUP BY zip")
+        assert len(asked) == 1 + min(times + 1, 5)
 
 
 @pytest.mark.parametrize(
