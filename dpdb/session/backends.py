@@ -82,6 +82,7 @@ class Backends:
         self.policy = policy
         self._progress = progress
         self._turns = _Turns()
+        self._making = Lock()
         self._engine: OpenEngine | None = None
         self._book: OpenBook | None = None
         self._has_ledger = False
@@ -123,7 +124,7 @@ class Backends:
 
         A session's `waited` is told the seconds that one unit can have added to others' turns.
         """
-        with self._turns.lock:
+        with self._making:
             if self._engine is None:
                 self._engine = open_engine(self.known(), self._progress, self.pinned)
         return _TurnsAtEngine(self._engine, self._turns, waited)

@@ -14,8 +14,10 @@ import dpdb
 from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import BudgetExceeded, DpdbError, LedgerError
 from dpdb.interfaces.cli.main import main
+from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.delays import STEPS, delay_law
 from dpdb.privacy.noise.system import SystemNoise
+from dpdb.session.backends import Backends
 from dpdb.session.session import Session
 from dpdb.session.tick import NoisyMoments
 from tests.support.lasting import opened_shop
@@ -191,3 +193,18 @@ def test_a_session_of_a_lasting_budget_may_be_noisier_and_not_plainer(text: str)
         if "noisy" in text:
             with pytest.raises(LedgerError, match="timing is noisy there, not declared here"):
                 dpdb.connect(path, timing="plain")
+
+
+def test_sessions_that_share_an_engine_have_moments_of_their_own() -> None:
+    named = POLICY.replace("[budget]", '[budget]\nname = "shared"')
+    with opened_shop(named, "x\n5\n") as path:
+        policy = read_policy(path)
+        backends = Backends(policy)
+        asked = []
+        for analyst, texts in {"alice": OTHERS[:2], "bob": OTHERS[2:]}.items():
+            session = Session(policy, analyst=analyst, backends=backends)
+            for text in texts:
+                session.execute(text)
+            budget = session.execute("SHOW BUDGET").rows
+            asked += [row[2] for row in budget if "noisy moments" in str(row[0])]
+        assert asked == [2, 1]
