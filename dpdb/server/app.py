@@ -56,6 +56,8 @@ _LISTINGS = {
     "/answers": (Action.ANSWERS, "The answers that you were given, each with its cost."),
 }
 """The questions that are asked by GET."""
+_DEEPEST = 8
+"""The most levels of a body, of which none has more than six."""
 _FIELDS = ("statement", "parameters", "epsilon", "delta")
 
 
@@ -81,6 +83,7 @@ def application(front: Front, hosts: Collection[str], *, proxy: str | None = Non
 
     handlers = {HTTPException: _refused, LedgerError: _unknown, Exception: _failed}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app.router.redirect_slashes = False  # to an address of http, where a proxy has the TLS
     return Guard(app, hosts=hosts, proxy=proxy)
 
 
@@ -167,9 +170,17 @@ def _object(asked: Asked, body: bytes) -> dict[str, Any]:
         fields = json.loads(body, parse_constant=_malformed)
     except (ValueError, RecursionError):
         fields = None
-    if not isinstance(fields, dict):
+    inner = [fields]
+    for _ in range(_DEEPEST):
+        inner = [each for part in inner for each in _parts(part)]
+    if not isinstance(fields, dict) or inner:
         _malformed('{"statement": "SELECT …"}')
     return fields
+
+
+def _parts(value: object) -> Collection[object]:
+    """The values within a value of JSON."""
+    return value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
 
 
 def _statement(analyst: str, action: Action, fields: dict[str, Any]) -> Request:

@@ -131,6 +131,16 @@ class Served:
         self._thread.join(20)
         assert not self._thread.is_alive()
 
+    @property
+    def connections(self) -> int:
+        """The number of connections that are open."""
+        return len(self._server.server_state.connections)
+
+    @property
+    def answering(self) -> int:
+        """The number of requests that are being answered."""
+        return len(self._server.server_state.tasks)
+
     def ask(
         self,
         method: str,
