@@ -171,6 +171,12 @@ class Front:
         known = self._given.get(analyst, OrderedDict[str, Given]())
         return [given for given in reversed(known.values()) if given.reply.done()]
 
+    def list_anew(self, analyst: str) -> None:
+        """Let the next page list all earlier answers again: programs have asked, too."""
+        if not self.setting.passing:
+            self._given.pop(analyst, None)
+            self._listings.pop(analyst, None)
+
     async def list_earlier(self, analyst: str) -> None:
         """Begin to list what was answered before the server was started, and wait a little."""
         if self.setting.passing:

@@ -87,6 +87,13 @@ def test_a_client_that_goes_away_has_paid(known: Served) -> None:
     assert known.send("/query", asked, TOKEN).json["repeat"]
 
 
+def test_a_page_lists_what_a_program_has_asked(known: Served) -> None:
+    for age in (53, 54):  # and again after another login
+        known.send("/query", {"statement": f"{COUNT} WHERE age > {age}"}, TOKEN)
+        login = known.post("/login", {"name": "alice", "password": TOKEN})
+        assert f"age &gt; {age}</code>" in known.get("/", login.cookie).text
+
+
 def test_plans_are_told(known: Served) -> None:
     statements = [COUNT, ["SELECT AVG(age) FROM people WHERE age > ?", [30]]]
     plan = known.send("/plan", {"statements": statements}, "another")

@@ -93,6 +93,7 @@ class Site:
         if opened is None:
             return HTMLResponse(html.rendered("login", title=title, refusal=REFUSED), 403)
         self._front.logins.sessions.end(request.cookies.get(self._cookie, ""))
+        self._front.list_anew(opened[1].analyst)
         response = RedirectResponse("/", 303)
         self._set_cookie(response, opened[0])
         return response
