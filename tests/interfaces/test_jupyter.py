@@ -13,6 +13,7 @@ from IPython.utils.capture import capture_output
 
 import dpdb
 from dpdb.interfaces.cli.main import main
+from tests.support.served import served
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 CONNECT = f"%dpdb '{PEOPLE}' --epsilon 1 --queries 4"
@@ -171,3 +172,12 @@ def test_what_is_no_value_is_refused_in_a_cell(cells: Cells, text: str, fragment
     ran = cells(f"db = {CONNECT}", f"%%dpdb\n{COUNT} WHERE {text}")
     assert isinstance(ran.error, dpdb.StatementError)
     assert fragment in ran.error.message
+
+
+def test_a_server_in_a_notebook(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPDB_TOKEN", "token")
+    with served({"token": dpdb.connect(PEOPLE, epsilon=1, queries=4)}.get) as address:
+        ran = cells("low = 30", f"%dpdb {address}", f"%%dpdb\n{COUNT} WHERE age > {{low}}")
+        assert ran.error is None
+        assert "3 of 4 queries" in ran.shown[0]
+        assert isinstance(cells(f"%dpdb {address} --epsilon 3").error, dpdb.UsageError)

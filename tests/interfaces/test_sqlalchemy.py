@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import dpdb
+from tests.support.served import served
 
 sa = pytest.importorskip("sqlalchemy")
 
@@ -215,3 +216,14 @@ def test_what_is_refused_is_an_error_of_sqlalchemy(engine: Any, people: Any) -> 
                 )
             )
         assert connection.execute(COUNT, {"age": 30}).scalar() is not None
+
+
+def test_an_engine_on_a_server() -> None:
+    with served({"token": dpdb.connect(PEOPLE, epsilon=1, queries=4)}.get) as address:
+        engine = sa.create_engine(f"dpdb:///{address}", connect_args={"token": "token"})
+        table = sa.Table("people", sa.MetaData(), autoload_with=engine)
+        query = sa.select(table.c.zip, sa.func.count()).where(table.c.age > 30)
+        with engine.connect() as connection:
+            assert len(connection.execute(query.group_by(table.c.zip)).fetchall()) == 40
+        assert balance(engine).queries_left == 3
+        engine.dispose()
