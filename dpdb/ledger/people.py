@@ -194,6 +194,11 @@ class Accounts:
         ]  # fmt: skip
         return holders[0] if holders else None
 
+    def verifier(self, name: str) -> str | None:
+        """The verifier of SCRAM-SHA-256 of the account's token; None where there is none."""
+        user = self._users.get(name)
+        return None if user is None else user.scram
+
     def mark(self, name: str) -> str | None:
         """A text of the account, another once it is made anew; None where there is none."""
         user = self._users.get(name)

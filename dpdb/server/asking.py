@@ -105,6 +105,9 @@ class _Known(People):
     def by_token(self, token: str) -> str | None:
         return None if self._people is None else self._people.by_token(token)
 
+    def verifier(self, name: str) -> str | None:
+        return None if self._people is None else self._people.verifier(name)
+
     def mark(self, name: str) -> str | None:
         if self.everybody is not None:
             return "" if name == self.everybody else None

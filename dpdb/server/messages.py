@@ -149,6 +149,10 @@ class People(Protocol):
         """The analyst whose token it is, or None."""
         ...
 
+    def verifier(self, name: str) -> str | None:
+        """The verifier of SCRAM-SHA-256 of the account's token; None where there is none."""
+        ...
+
     def mark(self, name: str) -> str | None:
         """A text of the account, another once it is made anew; None where there is none.
 

@@ -322,6 +322,7 @@ def explained(
         columns=tuple(output.label for output in planned.outputs),
         cells=(),
         kinds=tuple(output.expression.kind for output in planned.outputs),
+        origins=release_reports.origins(planned),
         release_detail=Detail(lambda: release_reports.reports(planned)),
         cost=price,
         balance=balance,

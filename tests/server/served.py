@@ -14,6 +14,7 @@ from http.client import HTTPConnection
 from typing import Any, Self
 from urllib.parse import urlencode
 
+from dpdb.ledger.people import scram_verifier
 from dpdb.policy.catalog import Policy
 from dpdb.server.app import HttpServer, application
 from dpdb.server.asking import Front, Setting
@@ -69,6 +70,10 @@ class Known(People):
 
     def by_token(self, token: str) -> str | None:
         return next((name for name, known in self.passwords.items() if known == token), None)
+
+    def verifier(self, name: str) -> str | None:
+        token = self.passwords.get(name)
+        return None if token is None else scram_verifier(token, name.encode())
 
     def mark(self, name: str) -> str | None:
         return self.passwords.get(name)

@@ -14,7 +14,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -85,8 +85,14 @@ def main(words: list[str]) -> int:
         from dpdb.ledger.people import Accounts  # noqa: PLC0415 (sqlite)
 
         people = Accounts(policy.lasting)
-    with _listening(*options.http) as listener, _log_file(options, policy) as log:
-        asyncio.run(_serve(options, policy, people, listener, log))
+    with ExitStack() as held:
+        listeners = [
+            held.enter_context(_listening(name, *address))
+            for name, address in (("--http", options.http), ("--postgres", options.postgres))
+            if address is not None
+        ]
+        log = held.enter_context(_log_file(options, policy))
+        asyncio.run(_serve(options, policy, people, listeners, log))
     return 0
 
 
@@ -102,6 +108,8 @@ def parser() -> argparse.ArgumentParser:
     add("files", nargs="+", metavar="FILE", help="a policy, or data files")
     add("--http", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
         help="where to listen: 127.0.0.1:8080")  # fmt: skip
+    add("--postgres", type=_address, metavar="HOST:PORT",
+        help="where to listen for psql and other clients of PostgreSQL")  # fmt: skip
     add("--name", type=_name, metavar="HOST",
         help="the host by which browsers call the server, such as stats.example.org")  # fmt: skip
     add("--workers", type=_workers, default=1, metavar="N",
@@ -156,7 +164,8 @@ def _place(options: argparse.Namespace, policy: Policy, people: People | None, p
     """Where to listen; raises UsageError where others could ask who are not known, or overheard."""
     host, _ = options.http
     secure = options.certificate is not None or options.proxy is not None
-    if options.proxy is not None or not _is_loopback(host):
+    afar = options.postgres is not None and not _is_loopback(options.postgres[0])
+    if options.proxy is not None or not _is_loopback(host) or afar:
         files = " ".join(map(str, options.files))
         if policy.lasting is None:
             raise UsageError(
@@ -174,7 +183,12 @@ def _place(options: argparse.Namespace, policy: Policy, people: People | None, p
                 "other machines are served by TLS",
                 hint="--certificate FILE --key FILE, or --proxy ADDRESS of a proxy that has it",
             )
-        if options.name is None:
+        if afar and options.certificate is None:
+            raise UsageError(
+                "psql from other machines is served by TLS of dpdb itself",
+                hint="--certificate FILE --key FILE",
+            )
+        if options.name is None and (options.proxy is not None or not _is_loopback(host)):
             raise UsageError(
                 "the name by which browsers call the server is not known",
                 hint="--name stats.example.org",
@@ -202,7 +216,7 @@ def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
     return context
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(option: str, host: str, port: int) -> socket.socket:
     """The socket; raises UsageError where the address cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -211,7 +225,7 @@ def _listening(host: str, port: int) -> socket.socket:
         reason = str(error.strerror).partition(" (while")[0]
         raise UsageError(
             f"cannot listen at {host}:{port}: {reason}",
-            hint="--http HOST:PORT names another address",
+            hint=f"{option} HOST:PORT names another address",
         ) from None
 
 
@@ -256,7 +270,7 @@ async def _serve(
     options: argparse.Namespace,
     policy: Policy,
     people: People | None,
-    listener: socket.socket,
+    listeners: list[socket.socket],
     log: TextIO | None,
 ) -> None:
     """Open the workers, and answer until a signal ends the server."""
@@ -264,12 +278,14 @@ async def _serve(
     from dpdb.server.asking import Front, Setting  # noqa: PLC0415
     from dpdb.server.desk import WorkerDesk  # noqa: PLC0415
     from dpdb.server.log import Log  # noqa: PLC0415
+    from dpdb.server.postgres.door import Door  # noqa: PLC0415
     from dpdb.server.processes import Opening  # noqa: PLC0415
 
-    place = _place(options, policy, people, listener.getsockname()[1])
+    place = _place(options, policy, people, listeners[0].getsockname()[1])
     tls = _tls(options)
     passing = policy.lasting is None
     title = policy.lasting.name if policy.lasting else ", ".join(t.name for t in policy.tables)
+    database = Path(options.files[0]).stem
     everybody = user() if people is None or not people.names else None
     setting = Setting(title, place.origin, everybody, passing, _metrics_token(options))
     given = {} if options.ledger is None else {"ledger": str(options.ledger)}
@@ -281,8 +297,15 @@ async def _serve(
         print(f"{printable(title)} is served at {place.origin}/ (Ctrl-C ends it)", flush=True)
         if passing:
             print(PASSING, file=sys.stderr)
-        with _reloading(desk):
-            await server.serve([listener])
+        async with AsyncExitStack() as doors:
+            for listener in listeners[1:]:
+                host, port = options.postgres[0], listener.getsockname()[1]
+                door = Door(front, database, tls, near=_is_loopback(host))
+                await door.open(listener)
+                doors.push_async_callback(door.close)
+                print(f"psql -h {host} -p {port} {database}", flush=True)
+            with _reloading(desk):
+                await server.serve(listeners[:1])
     finally:
         await desk.close()
 

@@ -1,0 +1,114 @@
+"""Results of statements, and errors, as a client of PostgreSQL is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpdb.answers.answer import Answer
+from dpdb.answers.formats.footer import TRIAL, footer
+from dpdb.answers.formats.render import FORMATS, first_rows
+from dpdb.answers.formats.sheet import ENDS, sheet, sheet_kinds
+from dpdb.answers.record import Cell, Origin
+from dpdb.errors import DpdbError
+from dpdb.policy.catalog import Kind
+from dpdb.records import dataclass
+from dpdb.server.postgres.protocol import report
+
+Column = tuple[str, Kind]
+_CONDITIONS = {
+    "SyntaxFault": "42601",
+    "UnknownName": "42703",
+    "Unsupported": "0A000",
+    "TypeMismatch": "42804",
+    "MissingBounds": "22023",
+    "TooLarge": "54000",
+    "InvalidOption": "22023",
+    "UsageError": "22023",
+    "BudgetExceeded": "53400",
+    "Busy": "53300",
+    "OutOfResources": "53000",
+    "InternalError": "XX000",
+    "LedgerError": "58000",
+    "DataFileError": "58000",
+    "PolicyError": "58000",
+    "ServerError": "08006",
+}
+"""The SQLSTATE of each kind of error ("PostgreSQL Error Codes" of its manual)."""
+_UNKNOWN = {"no table": "42P01", "no function": "42883", "no setting": "42704"}
+"""The SQLSTATE of names that are no column's, by how the message begins."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a statement; `columns` is None where the statement has no rows."""
+
+    tag: str
+    columns: tuple[Column, ...] | None = None
+    rows: Sequence[Sequence[Cell]] = ()
+    notice: tuple[str, str] | None = None
+    """A message for people, and its detail."""
+
+
+class Refusal(Exception):
+    """An error of the front itself, with its SQLSTATE."""
+
+    def __init__(self, state: str, message: str, hint: str | None = None, detail: str = ""):
+        super().__init__(message)
+        self.state, self.message, self.hint, self.detail = state, message, hint, detail
+
+
+def result_of(answer: Answer, *, intervals: bool) -> Result:
+    """An answer of the desk, with the ends of intervals in columns if these are asked for."""
+    if answer.explain:
+        lines = FORMATS["table"](answer).splitlines()
+        return Result("EXPLAIN", (("QUERY PLAN", Kind.TEXT),), [(line,) for line in lines])
+    header, shown = sheet(answer, intervals=intervals)
+    kinds = sheet_kinds(answer, shown, intervals=intervals)
+    columns = tuple(zip(header, kinds, strict=True))
+    rows: list[tuple[Cell, ...]] = list(zip(*(column.cells for column in shown), strict=True))
+    if answer.trial:
+        columns = (("trial", Kind.BOOLEAN), *columns)
+        rows = [(True, *row) for row in rows]
+    told = None
+    if answer.query:
+        noisy = Origin.NOISY in answer.origins
+        message = first_rows(answer) if noisy else "no noise"
+        told = TRIAL if answer.trial else message, footer(answer).strip()
+    return Result(f"SELECT {len(rows)}", columns, rows, told)
+
+
+def promised(plan: Answer, *, intervals: bool) -> tuple[Column, ...]:
+    """The columns that `result_of` has for the answer to the statement of an EXPLAIN."""
+    origins = plan.origins or (Origin.KEY,) * len(plan.columns)
+    columns = [("trial", Kind.BOOLEAN)] if plan.trial else []
+    for name, kind, origin in zip(plan.columns, plan.kinds, origins, strict=True):
+        ends = ENDS if intervals and origin is not Origin.KEY else ()
+        columns += [(name, kind), *((name + end, kind) for end in ends)]
+    return tuple(columns)
+
+
+def notice(message: str, detail: str = "") -> bytes:
+    """A notice."""
+    fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": message, "D": detail}
+    return report(b"N", fields)
+
+
+def failure(
+    error: Refusal | DpdbError, position: int | None = None, *, fatal: bool = False
+) -> bytes:
+    """An error; `position` counts the characters of the text that the client has sent from 1."""
+    severity = "FATAL" if fatal else "ERROR"
+    state = error.state if isinstance(error, Refusal) else state_of(error)
+    fields = {"S": severity, "V": severity, "C": state, "M": error.message, "H": error.hint}
+    if isinstance(error, Refusal):
+        fields["D"] = error.detail
+    return report(b"E", fields | {"P": None if position is None else str(position)})
+
+
+def state_of(error: DpdbError) -> str:
+    """The SQLSTATE of an error."""
+    if error.kind == "UnknownName":
+        for beginning, state in _UNKNOWN.items():
+            if error.message.startswith(beginning):
+                return state
+    return _CONDITIONS.get(error.kind, "XX000")

@@ -1,0 +1,80 @@
+"""SCRAM-SHA-256, the server's side (RFC 5802, 7677): a token is proved, and never sent.
+
+A name without a token takes the same messages and the same work: its salt follows from the name, by
+a secret of this process, and no proof fits its verifier.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+
+from dpdb.server.postgres.protocol import Malformed, utf8
+
+MECHANISM = "SCRAM-SHA-256"
+_TURNS = 4096
+_UNKNOWN = secrets.token_bytes(32)
+"""The secret of which the salts of unknown names are made."""
+
+
+class Exchange:
+    """A login of one name."""
+
+    def __init__(self, name: str, verifier: str | None):
+        """`verifier` is as `dpdb.ledger.people.scram_verifier` writes it; None for no token."""
+        self._known = verifier is not None
+        _, turns, keys = (verifier or _made_up(name)).split("$")
+        self._turns, self._salt = turns.split(":")
+        self._stored, self._server = map(base64.b64decode, keys.split(":"))
+        self._bare = self._first = self._header = ""
+        self._nonce = ""
+
+    def first(self, sent: bytes) -> bytes:
+        """The answer to the client's first message; raises Malformed.
+
+        The name in it is not read, as in PostgreSQL: that of the connection's start counts.
+        """
+        whole = utf8(sent)
+        flag, _, after = whole.partition(",")
+        identity, _, self._bare = after.partition(",")
+        name, _, nonce = self._bare.partition(",")
+        if flag not in ("n", "y") or identity or not name.startswith("n="):
+            raise Malformed("SCRAM without channel binding is spoken")
+        own = nonce.partition(",")[0]
+        if not own.startswith("r=") or len(own) < 10:
+            raise Malformed("SCRAM needs a nonce")
+        self._header = f"{flag},{identity},"
+        self._nonce = own[2:] + secrets.token_urlsafe(18)
+        self._first = f"r={self._nonce},s={self._salt},i={self._turns}"
+        return self._first.encode()
+
+    def final(self, sent: bytes) -> bytes | None:
+        """The answer to the client's last message; None where it proves no token."""
+        without, found, proof = utf8(sent).rpartition(",p=")
+        channel = base64.b64encode(self._header.encode()).decode()
+        if not found or without != f"c={channel},r={self._nonce}":
+            return None
+        try:
+            proved = base64.b64decode(proof, validate=True)
+        except ValueError:
+            return None
+        signed = ",".join((self._bare, self._first, without)).encode()
+        signature = hmac.digest(self._stored, signed, "sha256")
+        if len(proved) != len(signature):
+            return None
+        key = bytes(a ^ b for a, b in zip(proved, signature, strict=True))
+        fits = hmac.compare_digest(hashlib.sha256(key).digest(), self._stored)
+        answer = base64.b64encode(hmac.digest(self._server, signed, "sha256"))
+        return b"v=" + answer if fits and self._known else None
+
+
+def _made_up(name: str) -> str:
+    """A verifier that nothing fits, with the same salt for the name each time."""
+    salt, stored, server = (
+        hmac.digest(_UNKNOWN, purpose + name.encode(errors="replace"), "sha256")
+        for purpose in (b"salt", b"stored", b"server")
+    )
+    texts = [base64.b64encode(each).decode() for each in (salt[:16], stored, server)]
+    return f"{MECHANISM}${_TURNS}:{texts[0]}${texts[1]}:{texts[2]}"

@@ -1,0 +1,155 @@
+"""The text that a client sends: its statements, and the parameters of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import sqlglot
+from sqlglot import exp
+
+from dpdb.errors import DpdbError, StatementError
+from dpdb.policy.catalog import Kind, Table
+from dpdb.records import dataclass
+from dpdb.sql.text.splitting import next_piece
+from dpdb.sql.text.tokens import read_tokens
+
+MOST_PARAMETERS = 1000
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement, and the characters before it in the text that was sent."""
+
+    text: str
+    start: int = 0
+
+    @property
+    def word(self) -> str:
+        """The first word, in upper case."""
+        return self.text[:40].lstrip("(").split(None, 1)[0].upper() if self.text else ""
+
+    def position(self, error: DpdbError) -> int | None:
+        """The place of an error among the characters that were sent, from 1."""
+        lines = self.text.split("\n")
+        place = error.place
+        if place is None or place.line > len(lines):
+            return None
+        return self.start + sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """The statements of a text, but for empty ones."""
+    start = 0
+    while start < len(text):
+        piece, end = next_piece(text, start)
+        if piece is not None:
+            yield Statement(piece.text, max(text.rfind(piece.text, start, end), start))
+        start = end
+
+
+def marked(text: str) -> tuple[str, list[int]]:
+    """The text with `?` in place of each `$1`, as wide, and the numbers in their order."""
+    if "$" not in text:
+        return text, []
+    try:
+        tokens = read_tokens(text)
+    except StatementError:
+        return text, []  # whoever answers it says what is wrong
+    parts, numbers, after = [], list[int](), 0
+    for token in tokens:
+        number = token.text[1:]
+        if token.text.startswith("$") and number.isascii() and number.isdecimal() and (
+            text[token.start] == "$" and 0 < int(number[:6]) <= MOST_PARAMETERS
+        ):  # fmt: skip
+            parts += [text[after : token.start], "?".ljust(len(token.text))]
+            numbers.append(int(number))
+            after = token.end + 1
+    return "".join([*parts, text[after:]]), numbers
+
+
+def tree_of(text: str) -> exp.Expr | None:
+    """sqlglot's tree by the rules of PostgreSQL; None where it has none."""
+    try:
+        read_tokens(text.replace("~", " "))  # within the limits on nesting and length
+        return sqlglot.parse_one(text, dialect="postgres")
+    except Exception:  # sqlglot's own errors are of many types
+        return None
+
+
+_COMPARISONS = (
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like, exp.ILike,
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod,
+)  # fmt: skip
+_CASTS = {
+    Kind.INTEGER: ("INT", "BIGINT", "SMALLINT"),
+    Kind.NUMBER: ("DOUBLE", "FLOAT", "DECIMAL"),
+    Kind.BOOLEAN: ("BOOLEAN",),
+    Kind.DATE: ("DATE",),
+    Kind.TIMESTAMP: ("TIMESTAMP",),
+    Kind.TEXT: ("TEXT", "VARCHAR", "CHAR", "NAME"),
+}
+
+
+def parameter_kinds(
+    text: str, numbers: Sequence[int], tables: Sequence[Table]
+) -> list[Kind | None]:
+    """The kind of each parameter, from what it is compared with or cast to; None if unknown.
+
+    A column is that of any table of the policy with its name; where they differ, none is known.
+    """
+    kinds: list[Kind | None] = [None] * max(numbers, default=0)
+    tree = tree_of(text) if numbers else None
+    if tree is None:
+        return kinds
+    for node in tree.find_all(exp.Parameter):
+        number = int(node.name) if node.name.isdecimal() else 0
+        if 0 < number <= len(kinds) and kinds[number - 1] is None:
+            kinds[number - 1] = _beside(node, tables)
+    return kinds
+
+
+def _beside(node: exp.Expr, tables: Sequence[Table]) -> Kind | None:
+    for _ in range(5):
+        parent = node.parent
+        if isinstance(parent, exp.Limit | exp.Offset):
+            return Kind.INTEGER
+        if isinstance(parent, exp.Cast):
+            name = parent.to.this.name
+            return next((kind for kind, names in _CASTS.items() if name in names), None)
+        if isinstance(parent, _COMPARISONS):
+            for child in parent.iter_expressions():
+                found = _columns_kind(child, tables) if child is not node else None
+                if found is not None:
+                    return found
+        elif not isinstance(parent, exp.Paren | exp.Neg):
+            return None
+        assert parent is not None
+        node = parent
+    return None
+
+
+def _columns_kind(tree: exp.Expr, tables: Sequence[Table]) -> Kind | None:
+    if isinstance(tree, exp.Literal):
+        return None
+    named = {column.name for column in tree.find_all(exp.Column)}
+    if isinstance(tree, exp.AggFunc | exp.Count):
+        return Kind.NUMBER
+    kinds = {
+        found.kind
+        for table in tables
+        for name in named
+        if (found := table.column(name)) is not None
+    }
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+DUMMIES = {
+    Kind.INTEGER: 1,
+    Kind.NUMBER: 1.5,
+    Kind.BOOLEAN: True,
+    Kind.DATE: {"date": "2000-01-01"},
+    Kind.TIMESTAMP: {"timestamp": "2000-01-01 00:00:00"},
+    Kind.TEXT: "",
+    None: "",
+}
+"""Values with which a statement is planned whose values are not sent yet."""

@@ -1,0 +1,207 @@
+"""Values of PostgreSQL's types, as text and in binary.
+
+Parameters become JSON that `dpdb.sql.text.parameters.from_json` reads; cells of answers become
+bytes. The type of a column follows from its kind alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import struct
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from dpdb.answers.record import Cell
+from dpdb.policy.catalog import Kind
+from dpdb.server.postgres.protocol import Described
+
+BOOL, INT8, INT2, INT4, TEXT, OID, FLOAT4, FLOAT8 = 16, 20, 21, 23, 25, 26, 700, 701
+VARCHAR, DATE, TIMESTAMP, NUMERIC, NAME, BPCHAR = 1043, 1082, 1114, 1700, 19, 1042
+_OIDS = {
+    Kind.INTEGER: (INT8, 8),
+    Kind.NUMBER: (FLOAT8, 8),
+    Kind.TEXT: (TEXT, -1),
+    Kind.BOOLEAN: (BOOL, 1),
+    Kind.DATE: (DATE, 4),
+    Kind.TIMESTAMP: (TIMESTAMP, 8),
+}
+"""The type of each kind, and the bytes of its values."""
+_EPOCH = datetime.datetime(2000, 1, 1)
+"""The moment from which PostgreSQL counts."""
+_INT8 = range(-(2**63), 2**63)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_LONGEST_NUMBER = 400
+
+
+class BadValue(Exception):
+    """A value cannot be read as its type, or not be written as it."""
+
+
+def described(name: str, kind: Kind) -> Described:
+    """A column of this kind."""
+    return Described(name, *_OIDS[kind])
+
+
+def oid_of(kind: Kind) -> int:
+    """The type of a kind."""
+    return _OIDS[kind][0]
+
+
+def parameter(sent: bytes | None, oid: int, *, binary: bool) -> Any:  # noqa: ANN401 (JSON)
+    """A parameter as JSON; raises BadValue."""
+    if sent is None:
+        return None
+    try:
+        return (_binary if binary else _text)(sent, oid)
+    except (ValueError, struct.error, OverflowError, InvalidOperation):
+        raise BadValue(f"a parameter is no value of the type {oid}") from None
+
+
+def _text(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
+    told = sent.decode()
+    if "\0" in told:
+        raise ValueError
+    match oid:
+        case 16:
+            return _TRUTHS[told.strip().lower()] if told.strip().lower() in _TRUTHS else _bad()
+        case 20 | 21 | 23 | 26:
+            return _whole(told)
+        case 700 | 701 | 1700:
+            return _number(told)
+        case 1082:
+            return {"date": datetime.date.fromisoformat(told.strip()).isoformat()}
+        case 1114:
+            return {"timestamp": _moment(told)}
+        case 0 | 705:
+            return told
+        case 25 | 1043 | 1042 | 19:
+            return told
+    raise BadValue(f"parameters of the type {oid} are not supported")
+
+
+_TRUTHS = dict.fromkeys(("t", "true", "1", "on", "yes", "y"), True) | dict.fromkeys(
+    ("f", "false", "0", "off", "no", "n"), False
+)
+
+
+def _bad() -> Any:  # noqa: ANN401
+    raise ValueError
+
+
+def _whole(told: str) -> int:
+    if len(told) > 30:
+        raise ValueError
+    return int(told)
+
+
+def _number(told: str) -> Any:  # noqa: ANN401 (JSON)
+    stripped = told.strip()
+    if len(stripped) > _LONGEST_NUMBER or not _NUMBER.fullmatch(stripped):
+        raise ValueError
+    return {"number": str(Decimal(stripped))}
+
+
+def _moment(told: str) -> str:
+    read = datetime.datetime.fromisoformat(told.strip())
+    if read.tzinfo is not None:
+        raise ValueError
+    return read.isoformat(" ")
+
+
+def _binary(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
+    match oid:
+        case 16:
+            return bool(struct.unpack("!B", sent)[0])
+        case 20:
+            return struct.unpack("!q", sent)[0]
+        case 21:
+            return struct.unpack("!h", sent)[0]
+        case 23:
+            return struct.unpack("!i", sent)[0]
+        case 26:
+            return struct.unpack("!I", sent)[0]
+        case 700 | 701:
+            value = struct.unpack("!f" if oid == FLOAT4 else "!d", sent)[0]
+            return _number(repr(value))
+        case 1082:
+            days = struct.unpack("!i", sent)[0]
+            return {"date": (_EPOCH.date() + datetime.timedelta(days)).isoformat()}
+        case 1114:
+            moved = datetime.timedelta(microseconds=struct.unpack("!q", sent)[0])
+            return {"timestamp": (_EPOCH + moved).isoformat(" ")}
+        case 1700:
+            return {"number": str(_numeric(sent))}
+        case 0 | 25 | 1043 | 1042 | 19 | 705:
+            return _text(sent, TEXT)
+    raise BadValue(f"binary parameters of the type {oid} are not supported")
+
+
+def _numeric(sent: bytes) -> Decimal:
+    """A number in PostgreSQL's digits to the base 10,000 (numeric_send of its source)."""
+    count, weight, sign, _ = struct.unpack("!hhHh", sent[:8])
+    digits = struct.unpack(f"!{count}h", sent[8:])
+    if sign not in (0, 0x4000) or count > 100 or abs(weight) > 100:
+        raise ValueError
+    places = range(weight, weight - count, -1)
+    total = sum(
+        (Decimal(d).scaleb(4 * place) for d, place in zip(digits, places, strict=True)), Decimal(0)
+    )
+    return -total if sign else total
+
+
+def guessed(told: Any, kind: Kind | None) -> Any:  # noqa: ANN401 (JSON)
+    """A value of unknown type, as a constant would be read beside a column of this kind."""
+    if not isinstance(told, str) or kind in (None, Kind.TEXT):
+        return told
+    assert kind is not None
+    oid = oid_of(kind)
+    try:
+        if kind is Kind.INTEGER and not re.fullmatch(r"\s*[+-]?\d+\s*", told):
+            oid = NUMERIC
+        return parameter(told.encode(), oid, binary=False)
+    except BadValue:
+        return told
+
+
+def cell(value: Cell, kind: Kind, *, binary: bool) -> bytes | None:
+    """A cell as a client reads it; raises BadValue where its type has no such value."""
+    if value is None:
+        return None
+    return _WRITTEN[kind](value) if binary else _shown(value, kind).encode(errors="replace")
+
+
+def _shown(value: Any, kind: Kind) -> str:  # noqa: ANN401 (a cell)
+    match kind:
+        case Kind.BOOLEAN:
+            return "t" if value else "f"
+        case Kind.NUMBER:
+            return repr(float(value)).removesuffix(".0")
+    return str(value)
+
+
+def _int8(value: Any) -> bytes:  # noqa: ANN401 (a cell)
+    if value not in _INT8:
+        raise BadValue("a whole number of the answer does not fit 64 bits")
+    return struct.pack("!q", value)
+
+
+def _date(value: Any) -> bytes:  # noqa: ANN401 (a cell)
+    return struct.pack("!i", (datetime.date.fromisoformat(value) - _EPOCH.date()).days)
+
+
+def _timestamp(value: Any) -> bytes:  # noqa: ANN401 (a cell)
+    moved = datetime.datetime.fromisoformat(value) - _EPOCH
+    return struct.pack("!q", moved // datetime.timedelta(microseconds=1))
+
+
+_WRITTEN: Mapping[Kind, Callable[[Any], bytes]] = {
+    Kind.INTEGER: _int8,
+    Kind.NUMBER: lambda value: struct.pack("!d", float(value)),
+    Kind.TEXT: lambda value: str(value).encode(errors="replace"),
+    Kind.BOOLEAN: lambda value: b"\1" if value else b"\0",
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+}
+"""The values of each kind in binary."""
