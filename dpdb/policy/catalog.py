@@ -285,10 +285,7 @@ class Table:
 
     @property
     def names_every_unit(self) -> bool:
-        """Whether the unit column names the unit of each row that counts, and is never NULL.
-
-        In a table that a SELECT makes, it can be NULL for want of a match.
-        """
+        """Whether the unit column is never NULL; in a table that a SELECT makes it can be."""
         return True
 
     @property
