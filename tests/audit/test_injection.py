@@ -92,7 +92,7 @@ def test_a26_nothing_printed_moves_the_cursor_or_computes(tmp_path, capsys):
 
 
 NEEDED = {"init": "x", "check": "x", "prepare": "x -o y", "budget": "show x", "risk": "x --query y",
-          "completion": "bash", "trial": "x -o y"}  # fmt: skip
+          "completion": "bash", "trial": "x -o y", "serve": "x", "user": "list x"}  # fmt: skip
 """The words without which a subcommand looks at no others."""
 
 

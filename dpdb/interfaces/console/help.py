@@ -39,7 +39,7 @@ def _overview(commands: Mapping[str, str]) -> str:
         [
             "Type SQL and end it with ; or a dot command:",
             *_listed(commands),
-            *_paragraph(f"Manual: {', '.join([*manual.PAGES, 'settings'])}."),
+            *_paragraph(f"Manual: {' '.join([*manual.PAGES, 'settings'])}"),
         ]
     )
 
