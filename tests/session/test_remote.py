@@ -23,6 +23,7 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.wire import to_wire
 from dpdb.errors import PERHAPS, DpdbError, ServerError, UsageError
 from dpdb.interfaces.cli.main import main
+from dpdb.interfaces.prompt.status import toolbar
 from dpdb.ledger.terms import public_terms
 from dpdb.session import server_link
 from tests.support.command_line import PEOPLE
@@ -379,6 +380,14 @@ def test_a_server_that_never_ends_its_reply(tables: str, monkeypatch: pytest.Mon
             with pytest.raises(ServerError, match="was lost"):
                 session.execute("SELECT COUNT(*) FROM people")
             monkeypatch.undo()
+
+
+def test_a_balance_that_cannot_be(answer: dict[str, Any], tables: str) -> None:
+    left = {"/": "9" * 30}
+    balance = {"Balance": {**answer["balance"]["Balance"], "epsilon_left": left}}
+    with raw(reply(tables), reply(json.dumps(answer | {"balance": balance}))) as (address, _):
+        told = dpdb.connect(address, token=TOKEN).execute("SELECT COUNT(*) FROM people")
+    assert sum(len(text) for _, text in toolbar(told.balance, None, 80)) <= 80
 
 
 @pytest.mark.parametrize("times", [2, 4, 5])

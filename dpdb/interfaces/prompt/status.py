@@ -103,7 +103,8 @@ def _budget(balance: Balance, *, bar: bool) -> str:
 
 
 def _bar(balance: Balance) -> str:
-    left = round(BAR * balance.epsilon_left / balance.budget.epsilon)
+    # Of a server's balance nobody knows whether it is possible.
+    left = min(max(round(BAR * balance.epsilon_left / (balance.budget.epsilon or 1)), 0), BAR)
     return "█" * left + "░" * (BAR - left)
 
 
