@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdb.session import query_answers
+from dpdb.session import backends
 from tests.support.hostile_rows import WORST
 from tests.support.streams import SmallBlocks
 from tests.system.test_transcript import GROUPS, assert_rows_change_no_byte, drowned
@@ -17,7 +17,7 @@ def streamed(monkeypatch):
     def open_engine(policy, progress, witness):
         return SmallBlocks(progress, witness, policy.tables)
 
-    monkeypatch.setattr(query_answers, "open_engine", open_engine)
+    monkeypatch.setattr(backends, "open_engine", open_engine)
 
 
 @pytest.mark.usefixtures("planned_once")

@@ -21,7 +21,7 @@ from dpdb.errors import InvalidOption, StatementError
 from dpdb.interfaces.cli import main as cli
 from dpdb.policy.budget import Budget
 from dpdb.policy.reading.reader import policy_for
-from dpdb.privacy.noise import exponential, smooth, thresholds
+from dpdb.privacy.noise import box, ends, exponential, halves, smooth, staircase, thresholds
 from dpdb.privacy.noise import refinement as gradual
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session
@@ -62,7 +62,7 @@ POLICIES = {
         neighbors = "{neighbors}"
         [tables.t]
         unit = "name"
-        rows_per_unit = 2
+        rows_per_unit = 16
         [tables.t.columns]
         name = {{ type = "text" }}
         age = {{ type = "integer", bounds = [-5, 120]{null} }}
@@ -183,10 +183,41 @@ sensitivity = 'smooth', mechanism = 'gaussian': zip, MEDIAN(age), COUNT(*) FROM 
 sensitivity = 'smooth': MEDIAN(age) FROM t WHERE name = 'Zoe'
 """
 """Queries that ask for more than an ε, each with its options."""
+FINDING = """
+bounds = 'find', epsilon = 400: AVG(age), SUM(income), VARIANCE(age) FROM t
+bounds = 'find', epsilon = 300: AVG(zip) FROM t
+bounds = 'find': VARIANCE(zip), SUM(income) FROM t WHERE name <> 'Zoe'
+bounds = 'find', epsilon = 0.1: zip, AVG(age), COUNT(*) FROM t GROUP BY zip
+bounds = 'find': MEDIAN(income), AVG(age / (age - 33)) FROM t
+rows_per_unit = 'find': COUNT(*) FROM t
+rows_per_unit = 'find': SUM(income) FROM t WHERE age > 33
+rows_per_unit = 'find': zip, AVG(age), COUNT(*) FROM t GROUP BY zip
+rows_per_unit = 'find': AVG(age) FROM t
+rows_per_unit = 'totals': SUM(age) FROM t
+mechanism = 'staircase', epsilon = 4: SUM(age), COUNT(*) FILTER (WHERE age > 33), COUNT(*) FROM t
+goal = 'totals': zip, city, COUNT(*), AVG(age) FROM t WHERE city <> 'Lima' GROUP BY CUBE (zip, city)
+nonnegative = 'on': zip, smoker, COUNT(*) FROM t GROUP BY ROLLUP (zip, smoker)
+epsilon = 1: AVG(age), AVG(zip), COUNT(*), SUM(age) FROM t
+epsilon = 1: QUANTILE_CONT(age, 0.25), MEDIAN(age), QUANTILE_CONT(age, 0.75) FROM t
+interval = 'off': MEDIAN(zip) FROM t WHERE age > 33
+interval = 'on': MEDIAN(zip) FROM t WHERE age > 33
+epsilon = 1: COUNT(*) FILTER (WHERE age IS NULL), AVG(age) FROM t
+epsilon = 3: COUNT(DISTINCT city), COUNT(DISTINCT zip) FROM t
+epsilon = 3: zip, COUNT(DISTINCT name) FROM t GROUP BY zip ORDER BY 2 DESC LIMIT 2
+epsilon = 5, delta = 0.0001: age, COUNT(DISTINCT city) FROM t GROUP BY age
+"""
+"""Queries that find bounds, caps, limits or the largest groups, and those of one vector."""
 SETTING = """
 SHOW BUDGET; SET mechanism = 'gaussian'; SELECT SUM(age), AVG(age) FROM t;
 SET sensitivity = 'smooth'; SELECT MAX(age), COUNT(*) FROM t WHERE name <> 'Zoe'; SHOW BUDGET
 """
+PLANNED = """
+SET mechanism = 'laplace'; SET sensitivity = 'global'; SET plan = on;
+SELECT zip, COUNT(*) FROM t WHERE age > 33 GROUP BY zip; SELECT smoker, COUNT(*) FROM t GROUP BY 1;
+SELECT AVG(age) FROM t; SELECT AVG(zip), COUNT(age) FROM t; SELECT COUNT(*) FROM t WHERE age < 99;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(bounds = 'find', epsilon = 90) AVG(zip) FROM t; SHOW BUDGET
+"""
+"""It comes last, as all that follows SET plan is planned together."""
 
 
 def _explained_and_repeated(line: str) -> str:
@@ -198,7 +229,9 @@ def _explained_and_repeated(line: str) -> str:
 GROUPS = [
     *(piece.text for piece in split(USUAL)),
     *map(_explained_and_repeated, ASKING.strip().splitlines()),
+    *map(_explained_and_repeated, FINDING.strip().splitlines()),
     SETTING,
+    PLANNED,
 ]
 """The queries of one group are asked one after the other."""
 QUERIES = ";\n".join(GROUPS)
@@ -229,6 +262,9 @@ class _Drowned:
 
     def reshape(self, shape):
         self.values = self.values.reshape(shape)
+        return self
+
+    def ravel(self):
         return self
 
     def __array__(self, dtype=None, copy=None):
@@ -278,6 +314,27 @@ def drowned(monkeypatch):
         assert ((found >= 0) & (found < len(rungs))).all()
         return np.full(len(cells), len(rungs) // 2)
 
+    choose_bounds, choose_quantiles = ends.select_bounds, halves.select_quantiles
+    choose_limit = exponential.select_limit
+
+    def select_bounds(values, grid, *rest):
+        low, high = choose_bounds(values, grid, *rest)
+        assert grid[0] <= low < high <= grid[1]
+        return grid
+
+    def select_quantiles(values, grid, mechanism, noise):
+        found = choose_quantiles(values, grid, mechanism, noise)
+        assert [grid[0], *found, grid[1]] == sorted([grid[0], *found, grid[1]])
+        return [(grid[0] + grid[1]) // 2] * len(found)
+
+    def select_limit(counts, mechanism, noise):
+        assert choose_limit(counts, mechanism, noise) in mechanism.steps_up
+        return mechanism.steps_up[0]
+
+    def drawn_box(mechanism, noise, size):
+        return _Drowned(size * len(mechanism.halves))
+
+    select_weighted = thresholds.select_weighted_keys
     select_keys = thresholds.select_keys
 
     def select_no_keys(units, mechanism, noise):
@@ -285,6 +342,14 @@ def drowned(monkeypatch):
         assert (numbers >= mechanism.least_units).all()
         return shown[:0], numbers[:0]
 
+    monkeypatch.setattr(ends, "select_bounds", select_bounds)
+    monkeypatch.setattr(halves, "select_quantiles", select_quantiles)
+    monkeypatch.setattr(exponential, "select_limit", select_limit)
+    monkeypatch.setattr(box, "draws", drawn_box)
+    monkeypatch.setattr(staircase, "draws", lambda _, __, size: _Drowned(size))
+    monkeypatch.setattr(
+        thresholds, "select_weighted_keys", lambda *given: select_weighted(*given)[:0]
+    )
     monkeypatch.setattr(thresholds, "select_keys", select_no_keys)
     monkeypatch.setattr(SystemNoise, "laplace", lambda self, scale, size: _Drowned(size))
     monkeypatch.setattr(SystemNoise, "gaussian", lambda self, variance, size: _Drowned(size))
@@ -414,7 +479,7 @@ def test_the_queries_are_answered_or_refused(folder, capsys):
     answers = [json.loads(line) for line in out.splitlines()]
     failed = [answer["statement"] for answer in answers if "error" in answer]
     assert code == 1
-    assert len(answers) == sum(1 for _ in split(QUERIES))
+    assert len(answers) == sum(1 for _ in split(QUERIES)) + 1  # the plan
     # Nine for their text, and three that join rows of one unit, as each row is a unit here. How
     # noisy an average of unknown rows is cannot be asked for: twice explained, twice asked twice.
     assert len(failed) == 9 + 3 + 6, failed

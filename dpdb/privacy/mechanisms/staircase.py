@@ -34,6 +34,8 @@ _ROUNDING = 1e-9
 """A bound on the relative rounding error of a tail or a moment."""
 _RATES = 64
 """The number of rates that are tried for Chernoff's bound."""
+_LARGEST_EXPONENT = 700
+"""Larger exponents overflow."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,10 @@ class Staircase:
             return float(apart)
         rates = [place / _RATES / float(self.scale) for place in range(1, _RATES)]
         room = math.log(2 / failure)
-        reach = min((terms * _log_moment(self, rate) + room) / rate for rate in rates)
-        return float(min(apart, math.ceil(reach * (1 + _ROUNDING))))
+        finite = (rate for rate in rates if rate * self.sensitivity < _LARGEST_EXPONENT)
+        reaches = ((terms * _log_moment(self, rate) + room) / rate for rate in finite)
+        reach = min((math.ceil(each * (1 + _ROUNDING)) for each in reaches), default=apart)
+        return float(min(apart, reach))
 
 
 def _falls(noise: Staircase) -> tuple[float, float]:

@@ -111,6 +111,14 @@ def test_sums_of_several_stay_within_their_quantile(noise: Staircase, terms: int
         assert margin < terms * noise.quantile(0.95 ** (1 / terms)) / 3
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1000), Fraction(10_000)])
+@pytest.mark.parametrize("wide", [1, 1_000_000])
+def test_sums_have_a_quantile_at_any_epsilon(wide: int, epsilon: Fraction) -> None:
+    """Chernoff's bound would overflow at the rates of a large ε."""
+    noise = Staircase(wide, epsilon)
+    assert noise.quantile(0.95) <= noise.quantile(0.95, 3) <= 3 * noise.quantile(0.95 ** (1 / 3))
+
+
 @pytest.mark.parametrize("wide", [2, 3, 7, 20, 1000])
 def test_the_first_step_is_the_best_and_less_noisy_than_laplace(wide: int) -> None:
     """By half at ε = 4; at ε = 1/10 within a thousandth of Laplace noise."""
