@@ -273,25 +273,11 @@ def _fault(fault: Any) -> str:  # noqa: ANN401 (an entry of pydantic's list)
 def _result(
     text: str, content: dict[str, Any], *, refused: bool = False
 ) -> mcp_types.CallToolResult:
-    # No lone surrogate can be written as UTF-8.
-    shown = text.encode("utf-8", "backslashreplace").decode()
     return mcp_types.CallToolResult(
-        content=[mcp_types.TextContent(type="text", text=shown)],
-        structured_content=_writable(content),
+        content=[mcp_types.TextContent(type="text", text=text)],
+        structured_content=content,
         is_error=refused,
     )
-
-
-def _writable(value: Any) -> Any:  # noqa: ANN401 (JSON)
-    """The JSON without lone surrogates."""
-    match value:
-        case str():
-            return value.encode("utf-8", "backslashreplace").decode()
-        case dict():
-            return {_writable(name): _writable(each) for name, each in value.items()}
-        case list():
-            return [_writable(each) for each in value]
-    return value
 
 
 def _refusal(error: DpdbError) -> mcp_types.CallToolResult:

@@ -128,7 +128,7 @@ def test_a_refusal_tells_how_to_do_better() -> None:
         {}, {"statement": 5}, {"statement": ""}, {"statement": None}, {"statement": COUNT, "options": 1},
         *({"statement": COUNT, "epsilon": each} for each in ("0.1", True, -1, 0, 10**400, 5e-324, 1e300)),
         *({"statement": COUNT, "delta": each} for each in (2, "1")),
-        *({"statement": COUNT, "parameters": each} for each in ("abc", {"a": 1}, [{}], [[[]]], [10**5000])),
+        *({"statement": COUNT, "parameters": each} for each in ("abc", {"a": 1}, [{}], [[[]]], ["\ud800"], [10**5000])),
     ],
 )  # fmt: skip
 def test_arguments_that_no_question_has(given: dict[str, Any]) -> None:
