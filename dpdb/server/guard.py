@@ -1,13 +1,14 @@
 """The outer wall of the HTTP server: limits of public size, the names of the host, headers.
 
-No limit depends on a row. A connection is closed if its request does not arrive in time, or if its
-headers are too long; a request to another name of the host is refused, so that no page of another
-site can reach the server by DNS rebinding.
+No limit depends on a row. A connection is closed if its request does not arrive in time, if its
+headers are too long, or if its answer is not taken. A request to another name of the host is
+refused, so that no page of another site can reach the server by DNS rebinding.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Collection
 from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import ClassVar
@@ -23,6 +24,8 @@ from dpdb.server.limits import Places, network
 
 ARRIVAL = 20.0
 """Seconds in which a whole request must arrive, from the first byte or the connection on."""
+SLOWEST = 1024.0
+"""The fewest bytes a second of an answer that a client takes, looked at each `ARRIVAL` seconds."""
 MOST_HEAD = 16 * 1024
 """The most bytes of a request before its body."""
 MOST_BODY = 1024 * 1024
@@ -60,6 +63,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._size = self._pending = 0
         self._head: object = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._leaving: asyncio.TimerHandle | None = None
         address = self.client[0] if self.client else ""
         self._place = None if address == self.proxy else network(address)
         if self._place is not None and not self.places.take(self._place):
@@ -71,6 +75,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
+        self._left()
         if self._place is not None:
             self.places.leave(self._place)
         super().connection_lost(exc)
@@ -126,6 +131,32 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_leaving()
+
+    def resume_writing(self) -> None:
+        self._left()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()  # what was not taken yet still is
+        self._await_leaving()
+
+    def _await_leaving(self, before: float = math.inf) -> None:
+        """Abort if too little of an answer is taken from now on: it is in memory until then."""
+        left = self.transport.get_write_buffer_size()
+        if before - left < SLOWEST * ARRIVAL:
+            self.transport.abort()
+        else:
+            self._left()
+            self._leaving = self.loop.call_later(ARRIVAL, self._await_leaving, left)
+
+    def _left(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
 
     def _too_late(self) -> None:
         if not self.transport.is_closing():

@@ -258,6 +258,22 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
+def test_an_answer_that_nobody_takes_is_dropped(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "ARRIVAL", 0.2)
+    request = f"GET /static/page.css HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode()
+    with socket.socket() as idle:
+        idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        idle.connect(("127.0.0.1", served.port))
+        idle.sendall(request * 2000)
+        for connections in (1, 0):
+            ends = time.monotonic() + 20
+            while served.connections != connections:
+                assert time.monotonic() < ends
+                time.sleep(0.001)
+
+
 def endlessly(connection: socket.socket) -> None:
     """Send a header that does not end."""
     for _ in range(100):
