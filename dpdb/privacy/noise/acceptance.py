@@ -59,6 +59,27 @@ def exp_digits(gamma: Fraction, bits: int) -> int:
     return digits
 
 
+def exp_bounds(gamma: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Bounds of exp(-gamma), for a gamma >= 0, that agree on about so many binary digits.
+
+    They are powers of bounds of exp(-gamma/n) for the least n >= gamma, so that their time grows
+    with gamma as that of products of 2·gamma digits: exp_digits has gamma terms that long.
+    """
+    parts = max(math.ceil(gamma), 1)
+    own, bits = digits + parts.bit_length() + 2, digits + 2 * parts + 2
+    known = exp_digits(gamma / parts, own)
+
+    def powered(base: int, rounded: Callable[[int], int]) -> Fraction:
+        power = 1 << bits
+        for bit in f"{parts:b}":
+            power = rounded(power * power)
+            power = rounded(power * base) if bit == "1" else power
+        return Fraction(power, 1 << bits)
+
+    low, high = (each << (bits - own) for each in (known, known + 1))
+    return powered(low, lambda x: x >> bits), powered(high, lambda x: -(-x >> bits))
+
+
 ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
 """A chance, from below and from above, by this number of binary digits of what it follows from."""
 _WORD = 64

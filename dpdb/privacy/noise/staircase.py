@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.noise.acceptance import ChanceBounds, coins, exp_digits, uniform_words
+from dpdb.privacy.noise.acceptance import ChanceBounds, coins, exp_bounds, uniform_words
 from dpdb.privacy.noise.system import draw_exactly, geometric
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def _later(mechanism: Staircase) -> ChanceBounds:
     first, others = mechanism.first, mechanism.sensitivity - mechanism.first
 
     def bounds(digits: int) -> tuple[Fraction, Fraction]:
-        bits = digits + int(2 / mechanism.steps)  # e < 4: b begins with no more zeros than these
-        known = exp_digits(1 / mechanism.steps, bits)
-        low, high = (Fraction(each, 2**bits) * others for each in (known, known + 1))
+        low, high = (each * others for each in exp_bounds(1 / mechanism.steps, digits))
         return low / (first + low), high / (first + high)
 
     return lru_cache(bounds)

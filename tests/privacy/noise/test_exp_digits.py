@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from dpdb.privacy.noise import system
-from dpdb.privacy.noise.acceptance import exp_digits
+from dpdb.privacy.noise.acceptance import exp_bounds, exp_digits
 from dpdb.privacy.noise.system import SystemNoise
 from tests.support.noise_laws import AWKWARD, script, seeded, words
 
@@ -23,6 +23,18 @@ def test_digits_of_an_exponential(gamma: Fraction, bits: int) -> None:
         context.prec = 400
         exact = (Decimal(-gamma.numerator) / gamma.denominator).exp()
         assert exp_digits(gamma, bits) == int(exact * 2**bits)
+
+
+@pytest.mark.parametrize("gamma", [*GAMMAS, Fraction(10**4) + AWKWARD], ids=str)
+@pytest.mark.parametrize("digits", [1, 64, 256])
+def test_bounds_of_an_exponential(gamma: Fraction, digits: int) -> None:
+    with localcontext() as context:
+        context.prec = 400
+        exact = Fraction((Decimal(-gamma.numerator) / gamma.denominator).exp())
+    low, high = exp_bounds(gamma, digits)
+    assert low <= exact * (1 + Fraction(1, 10**390))
+    assert exact * (1 - Fraction(1, 10**390)) <= high
+    assert high - low <= exact / 2 ** (digits - 1)
 
 
 def test_words_beside_the_digits_of_exponentials() -> None:
