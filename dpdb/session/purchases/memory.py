@@ -30,6 +30,7 @@ from dpdb.session.purchases.kept_answers import (
 from dpdb.session.purchases.ledger_answers import LedgerAnswers, News
 from dpdb.session.purchases.query_plans import (
     Plans,
+    Shares,
     best_plans,
     former_key_of,
     is_accurate,
@@ -48,11 +49,13 @@ if TYPE_CHECKING:
     from dpdb.plan.physical.plan import Plan
     from dpdb.plan.physical.release import ReleasedGroup
     from dpdb.plan.relations.relations import Source
-    from dpdb.policy.catalog import Column, Policy
+    from dpdb.policy.catalog import Column, Policy, Table
     from dpdb.session.purchases.purchases import Purchase
     from dpdb.vectors.vector import Array
 
 
+MOST_PLANNED = 32
+"""The queries that stay planned: the prompt prices one that it then executes."""
 MOST_GROUPS = 64
 """The most groups with the same keys over the same rows that are tried: the latest ones."""
 MOST_OTHERS = 8
@@ -74,13 +77,15 @@ class Memory:
     """The groups that others were shown, by the same."""
     _derivations: dict[ReleasedGroup, Derivation] = field(default_factory=dict)
     """The derivation of each group that follows, for the query that was last asked about."""
+    _planned: dict[int, tuple[object, tuple[Plans, ...]]] = field(default_factory=dict)
+    """The plans of the last queries, by their outputs' identity: a text shares it with itself."""
     _foreseen: set[object] = field(default_factory=set)
     """The keys of queries that will be answered before the next."""
 
     def choose(self, query: Query, policy: Policy, balance: Balance, rows: RowCount) -> Chosen:
         """The plans of a query: a repeat keeps its plans, and what follows from groups is free."""
         shares = balance.shares_within(query.options.epsilon)
-        possible = possible_plans(query, policy, shares, rows)
+        possible = self._possible(query, policy, shares, rows)
         if self.ledger is not None:
             self.ledger.note_query(query)
         self._look_up(query.table, query.where)
@@ -134,6 +139,30 @@ class Memory:
                         shown = chosen if limited else plans
                         return Chosen(plans, keys[at], new_to_asker=shown)
         return Chosen(chosen, keys[place])
+
+    def _possible(
+        self, query: Query, policy: Policy, shares: Shares, rows: RowCount
+    ) -> tuple[Plans, ...]:
+        """The plans by each theorem without what is remembered.
+
+        Those of the last queries are kept, unless the number of a table's rows has a say.
+        """
+        asked = query, policy, shares
+        counted: list[Table] = []
+        known = self._planned.get(id(query.outputs))
+        if known is not None and known[0] == asked:
+            return known[1]
+
+        def count(table: Table) -> int:
+            counted.append(table)
+            return rows(table)
+
+        made = possible_plans(query, policy, shares, count)
+        if not counted:
+            if len(self._planned) >= MOST_PLANNED:
+                self._planned.clear()
+            self._planned[id(query.outputs)] = asked, made
+        return made
 
     def _kept(self, key: str, planned: Plan, query: Query) -> KeptAnswer | None:
         """The answer that a plan had; an earlier version can have written it down."""
