@@ -108,7 +108,7 @@ class Control:
             case ["SET", "SESSION" | "LOCAL", name, *_] | ["SET", name, *_] if name in _WORDS:
                 return Result("SET")
             case ["SET", *_] if (found := _SET.match(text)) and self._knows(found[1]):
-                self._set(self._names[found[1].lower()], found[2].strip().strip("'\""))
+                self._set(self._names[found[1].lower()], found[2])
                 return Result("SET")
             case ["SHOW", *_] if (name := self._shown(text)) is not None:
                 return Result("SHOW", ((name, Kind.TEXT),), [(self._values[name],)])
@@ -181,7 +181,8 @@ class Control:
                 self._set(self._names[name.lower()], value)
         return unknown
 
-    def _set(self, name: str, value: str) -> None:
+    def _set(self, name: str, written: str) -> None:
+        value = written.strip().strip("'\"")
         if name == "client_encoding" and value.lower() not in (*_UTF8, "default"):
             raise Refusal("22023", "texts are in UTF-8 here", "SET client_encoding = 'UTF8'")
         if name == "dp_intervals" and value.lower() not in ("on", "off", "true", "false"):
