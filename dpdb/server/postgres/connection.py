@@ -71,6 +71,8 @@ class Connection:
     prepared: dict[str, _Prepared] = field(default_factory=dict)
     portals: dict[str, _Portal] = field(default_factory=dict)
     _failed: bool = False
+    _asked: Statement = Statement("")
+    """The statement that was described or run last."""
 
     async def serve(self) -> None:
         """Answer messages until the client ends the connection; raises Malformed."""
@@ -85,7 +87,8 @@ class Connection:
             try:
                 await self._take(kind, fields)
             except (Refusal, DpdbError) as error:
-                self._fail(error)
+                place = self._asked.position(error) if isinstance(error, DpdbError) else None
+                self._fail(error, place)
                 self._failed = kind not in (b"Q", b"F")
                 if not self._failed:
                     self._ready()
@@ -228,6 +231,7 @@ class Connection:
     async def _columns(
         self, prepared: _Prepared, given: Sequence[Any] | None
     ) -> tuple[Column, ...] | None:
+        self._asked = prepared.statement
         return await self.questions.columns(prepared.statement, given, prepared.kinds)
 
     async def _promise(self, portal: _Portal) -> tuple[Column, ...] | None:
@@ -250,6 +254,7 @@ class Connection:
             self._send(protocol.EMPTY_QUERY)
             return
         if portal.rows is None:
+            self._asked = portal.prepared.statement
             result = await self.questions.result(portal.prepared.statement, portal.values)
             encoded = await self._encoded(result, portal.formats)
             portal.rows, portal.tag = iter(encoded), result.tag

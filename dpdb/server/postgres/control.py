@@ -84,6 +84,11 @@ class Control:
         """The settings that a client is told, with their values."""
         return {name: self._values[name] for name in _REPORTED}
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """All settings, by their names in lower case."""
+        return {name.lower(): value for name, value in self._values.items()}
+
     def fail(self) -> None:
         """A statement failed."""
         if self.transaction == "T":

@@ -15,7 +15,7 @@ from contextlib import suppress
 from hmac import compare_digest
 from ssl import SSLContext
 
-from dpdb.errors import DpdbError, error_text
+from dpdb.errors import DpdbError, error_text, reportable
 from dpdb.server.asking import Front
 from dpdb.server.limits import Places, Rates, network
 from dpdb.server.postgres import protocol, scram
@@ -88,6 +88,8 @@ class Door:
             writer.write(
                 failure(Refusal("58000", "this server cannot read its accounts"), fatal=True)
             )
+        except Exception as error:  # of the server itself, of which nothing is told
+            writer.write(failure(reportable(error), fatal=True))
         finally:
             if held:
                 self._places.leave(address)
@@ -116,7 +118,11 @@ class Door:
             raise Refusal("53300", f"an analyst has at most {MOST_OF_ANALYST} connections")
         number, secret = self._number(), secrets.randbits(32)
         questions = Questions(
-            self._front, analyst, control, lambda: mark is not None and self._mark(analyst) == mark
+            self._front,
+            self._database,
+            analyst,
+            control,
+            lambda: mark is not None and self._mark(analyst) == mark,
         )
         self._open[number] = secret, questions
         try:

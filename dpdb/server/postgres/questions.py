@@ -12,12 +12,14 @@ from dpdb.answers.formats.json_lines import error_in
 from dpdb.policy.catalog import Kind, Table
 from dpdb.server.asking import Front, result
 from dpdb.server.messages import Action, Request, Shape
+from dpdb.server.postgres.catalogue import Catalogue, is_public, probed
 from dpdb.server.postgres.control import Control
 from dpdb.server.postgres.results import Column, Refusal, Result, promised, result_of
 from dpdb.server.postgres.statements import DUMMIES, Statement, marked, parameter_kinds
 
 _FREE = ("SHOW", "DESCRIBE", "DESC")
 """Words of statements that tell what is public, and so may be answered to be described."""
+_ENDED = "the account, or its token, was made anew or removed"
 _KNOWN = 5.0
 """Seconds for which the tables are not asked for again."""
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "PIVOT", "SUMMARIZE", "TABLE")
@@ -26,10 +28,17 @@ _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "PIVOT", "SUMMARIZE", "TABLE")
 class Questions:
     """The statements of one connection."""
 
-    def __init__(self, front: Front, analyst: str, control: Control, is_known: Callable[[], bool]):
+    def __init__(
+        self,
+        front: Front,
+        database: str,
+        analyst: str,
+        control: Control,
+        is_known: Callable[[], bool],
+    ):
         """`is_known` tells whether the analyst still is, with the same token."""
         self._front, self._analyst, self.control = front, analyst, control
-        self._is_known = is_known
+        self._database, self._is_known = database, is_known
         self._tables: tuple[Table, ...] = ()
         self._until = 0.0
         self._asked: asyncio.Future[Any] | None = None
@@ -74,6 +83,8 @@ class Questions:
         if statement.word not in _QUERIES:
             return None
         given = [DUMMIES[kind] for kind in kinds] if values is None else values
+        if (told := await self._public(statement, given)) is not None:
+            return told.columns
         plan = await self._ask(Action.EXPLAIN, statement, given)
         if not plan.kinds:  # no table is in it
             plan = await self._ask(Action.EXECUTE, statement, given)
@@ -84,14 +95,32 @@ class Questions:
         told = self.control.result(statement.text)
         if told is not None:
             return told
+        if statement.word in _QUERIES:
+            told = await self._public(statement, values)
+            if told is not None:
+                return told
         answer = await self._ask(Action.EXECUTE, statement, values)
         if statement.word in ("SET", "CREATE", "DROP"):
             return Result(statement.word)
         return result_of(answer, intervals=self.control.intervals)
 
+    async def _public(self, statement: Statement, values: Sequence[Any]) -> Result | None:
+        """The answer to a statement about the catalogue, or for no rows of a table; free."""
+        if not is_public(statement.text):
+            return None
+        tables = await self.tables()
+        if not self._is_known():
+            raise Refusal("28000", _ENDED)
+        if (columns := probed(statement.text, tables)) is not None:
+            return Result("SELECT 0", columns)
+        catalogue = Catalogue(tables, self._database, self.control["session_authorization"])
+        return await asyncio.to_thread(
+            catalogue.result, statement.text, values, self.control.settings
+        )
+
     async def _ask(self, action: Action, statement: Statement, values: Sequence[Any]) -> Answer:
         if not self._is_known():
-            raise Refusal("28000", "the account, or its token, was made anew or removed")
+            raise Refusal("28000", _ENDED)
         text, numbers = marked(statement.text)
         if numbers and max(numbers) > len(values):
             raise Refusal("42P02", f"there is no parameter ${max(numbers)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import sqlglot
@@ -82,7 +83,7 @@ _COMPARISONS = (
 )  # fmt: skip
 _CASTS = {
     Kind.INTEGER: ("INT", "BIGINT", "SMALLINT"),
-    Kind.NUMBER: ("DOUBLE", "FLOAT", "DECIMAL"),
+    Kind.NUMBER: ("DOUBLE", "REAL", "DECIMAL", "NUMERIC"),
     Kind.BOOLEAN: ("BOOLEAN",),
     Kind.DATE: ("DATE",),
     Kind.TIMESTAMP: ("TIMESTAMP",),
@@ -114,8 +115,9 @@ def _beside(node: exp.Expr, tables: Sequence[Table]) -> Kind | None:
         if isinstance(parent, exp.Limit | exp.Offset):
             return Kind.INTEGER
         if isinstance(parent, exp.Cast):
-            name = parent.to.this.name
-            return next((kind for kind, names in _CASTS.items() if name in names), None)
+            word = re.match(r"\w*", parent.to.sql("postgres").upper())
+            assert word is not None
+            return next((kind for kind, names in _CASTS.items() if word[0] in names), None)
         if isinstance(parent, _COMPARISONS):
             for child in parent.iter_expressions():
                 found = _columns_kind(child, tables) if child is not node else None

@@ -72,6 +72,7 @@ def test_asyncpg_is_told_types_of_values_and_columns(wired: Wired) -> None:
             cursor = await connection.cursor("SELECT zip, COUNT(*) FROM people GROUP BY zip")
             assert [row[0] for row in await cursor.fetch(1)] == [31643]
             assert [row[0] for row in await cursor.fetch(5)] == [80127]
+        await connection.reset()
         await connection.close()
 
     asyncio.run(ask())
