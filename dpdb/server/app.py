@@ -264,7 +264,7 @@ class HttpServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=limited(proxy),
+                http=limited(proxy, tls),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -274,7 +274,6 @@ class HttpServer(uvicorn.Server):
                 server_header=False,
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=_GRACE,
-                ssl_context_factory=None if tls is None else lambda _, __: tls,
             )
         )
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Collection
 from socket import IPPROTO_TCP, TCP_NODELAY
-from typing import ClassVar
+from ssl import SSLContext
+from typing import Any, ClassVar
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -48,13 +50,52 @@ HEADERS = {
 """The headers of every response."""
 
 
+class Entrance:
+    """A place for each connection, but for a declared proxy's, which has one for each client."""
+
+    def __init__(self, proxy: str | None) -> None:
+        self._places, self._proxy = Places(MOST_OF_ADDRESS, MOST_CONNECTIONS), proxy
+
+    def enter(self, transport: asyncio.Transport) -> str | None:
+        """The place, to be left; without one the connection is closed."""
+        peer = transport.get_extra_info("peername")
+        address = peer[0] if isinstance(peer, tuple) else ""
+        if address == self._proxy:
+            return None
+        if self._places.take(place := network(address)):
+            return place
+        transport.abort()
+        return None
+
+    def leave(self, place: str | None) -> None:
+        """Give the place back."""
+        if place is not None:
+            self._places.leave(place)
+
+
+class _Tls(SSLProtocol):
+    """TLS, in which a handshake has a place and must arrive in time, as a request."""
+
+    def __init__(self, inner: LimitedProtocol, entrance: Entrance, tls: SSLContext) -> None:
+        own: Any = {"waiter": None, "server_side": True, "ssl_handshake_timeout": ARRIVAL}
+        super().__init__(asyncio.get_running_loop(), inner, tls, **own)
+        self._entrance = entrance
+        self._place: str | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._place = self._entrance.enter(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._entrance.leave(self._place)
+        super().connection_lost(exc)
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP by httptools, with limits on heads, on the time of arrival and on connections."""
 
-    places: ClassVar[Places]
-    """The connections of all addresses."""
-    proxy: ClassVar[str | None]
-    """The address that has a connection for each of its clients."""
+    entrance: ClassVar[Entrance | None]
+    """The places; None where TLS has them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # Or the body of an answer would wait up to 40 ms until its head is acknowledged.
@@ -64,20 +105,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head: object = None
         self._deadline: asyncio.TimerHandle | None = None
         self._leaving: asyncio.TimerHandle | None = None
-        address = self.client[0] if self.client else ""
-        self._place = None if address == self.proxy else network(address)
-        if self._place is not None and not self.places.take(self._place):
-            self._place = None
-            transport.abort()
-        elif len(self.connections) > MOST_CONNECTIONS:
+        self._place = None if self.entrance is None else self.entrance.enter(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
         self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
         self._left()
-        if self._place is not None:
-            self.places.leave(self._place)
+        if self.entrance is not None:
+            self.entrance.leave(self._place)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -163,10 +200,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
 
-def limited(proxy: str | None) -> type[LimitedProtocol]:
-    """The protocol of a server, with limits of its own."""
-    places = Places(MOST_OF_ADDRESS, MOST_CONNECTIONS)
-    return type("Limited", (LimitedProtocol,), {"places": places, "proxy": proxy})
+def limited(proxy: str | None, tls: SSLContext | None) -> Any:  # noqa: ANN401 (for uvicorn)
+    """What makes the protocol of a connection; the server's connections have places in common."""
+    entrance = Entrance(proxy)
+    own = {"entrance": entrance if tls is None else None}
+    http = type("Limited", (LimitedProtocol,), own)
+    return http if tls is None else lambda **given: _Tls(http(**given), entrance, tls)
 
 
 class Guard:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from ssl import SSLContext
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -107,6 +108,7 @@ class Served:
         passing: bool = False,
         proxy: str | None = None,
         desk: Any = None,
+        tls: SSLContext | None = None,
     ):
         self.desk = desk or NearDesk(policy)
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -117,7 +119,7 @@ class Served:
         setting = Setting("people", self.origin, everybody, passing, "a token")
         front = Front(self.desk, setting, people, Log(self.log))
         hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
-        self._server = HttpServer(application(front, hosts, proxy=proxy), proxy=proxy)
+        self._server = HttpServer(application(front, hosts, proxy=proxy), proxy=proxy, tls=tls)
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:

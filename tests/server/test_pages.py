@@ -7,6 +7,8 @@ import io
 import json
 import re
 import socket
+import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -14,6 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from html import unescape
 from http.client import HTTPException
+from pathlib import Path
 
 import pytest
 
@@ -272,6 +275,38 @@ def test_an_answer_that_nobody_takes_is_dropped(
             while served.connections != connections:
                 assert time.monotonic() < ends
                 time.sleep(0.001)
+
+
+def test_a_handshake_has_a_place_and_arrives_in_time(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise whoever begins many keeps all others out."""
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost"
+    files = ["-keyout", "key.pem", "-out", "chain.pem"]
+    subprocess.run(
+        ["openssl", *words.split(), *files], cwd=tmp_path, check=True, capture_output=True
+    )
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "chain.pem", tmp_path / "key.pem")
+    trusting = ssl.create_default_context(cafile=tmp_path / "chain.pem")
+    monkeypatch.setattr(guard, "ARRIVAL", 1.0)
+    monkeypatch.setattr(guard, "MOST_OF_ADDRESS", 3)
+    with Served(policy, tls=tls) as server, ExitStack() as held:
+        began = time.monotonic()
+        for _ in range(4):
+            last = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+            held.enter_context(last)
+        assert last.recv(1) == b""
+        while True:
+            with (
+                suppress(ConnectionError, ssl.SSLError),
+                socket.create_connection(("127.0.0.1", server.port), timeout=20) as plain,
+                trusting.wrap_socket(plain, server_hostname="localhost") as own,
+            ):
+                own.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+                assert own.recv(15) == b"HTTP/1.1 200 OK"
+                break
+            assert time.monotonic() < began + 20
 
 
 def endlessly(connection: socket.socket) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -85,6 +86,9 @@ def main(words: list[str]) -> int:
         from dpdb.ledger.people import Accounts  # noqa: PLC0415 (sqlite)
 
         people = Accounts(policy.lasting)
+    # A burst of connections, most of which are refused, leaves room for the others.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as held:
         listeners = [
             held.enter_context(_listening(name, *address))
