@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     )
     from dpdb.policy.catalog import Policy
     from dpdb.session.connect import connect
-    from dpdb.session.remote import RemoteSession
+    from dpdb.session.remote.remote_session import RemoteSession
     from dpdb.session.session import Session
 
 __version__ = "0.1.0"
@@ -100,7 +100,7 @@ __all__ = [
 _MODULES = {
     "Answer": "dpdb.answers.answer",
     "Policy": "dpdb.policy.catalog",
-    "RemoteSession": "dpdb.session.remote",
+    "RemoteSession": "dpdb.session.remote.remote_session",
     "Session": "dpdb.session.session",
     "connect": "dpdb.session.connect",
     "load_ipython_extension": "dpdb.interfaces.jupyter",  # what %load_ext looks for

@@ -26,8 +26,8 @@ from bench_tools import SAMPLE, milliseconds, show
 from dpdb.errors import DpdbError
 from dpdb.policy.budget import Budget
 from dpdb.policy.reading.reader import read_policy
-from dpdb.session import gate, tick
 from dpdb.session.session import Session
+from dpdb.session.timing import gate, tick
 
 ANSWERS = 1000
 """For each of the two files."""

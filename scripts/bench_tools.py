@@ -21,8 +21,8 @@ import duckdb
 from dpdb.answers.formats.render import RULED, grid
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.session import gate
 from dpdb.session.session import Session
+from dpdb.session.timing import gate
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data" / "people.csv"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from dpdb.session import tick
+from dpdb.session.timing import tick
 from tests.support import planned_once as planning
 from tests.support.brute import tables_in_memory
 

@@ -42,7 +42,7 @@ from dpdb.plan.relations.privacy_ids import names_unit
 from dpdb.plan.relations.relations import Join, Joined, Mark, Relation, Scan, Source, scans
 from dpdb.policy.catalog import USUAL_ROWS_HELD, Table
 from dpdb.policy.names import written
-from dpdb.privacy.mechanisms.found_limit import ROWS as FOUND_LIMIT_ROWS
+from dpdb.privacy.mechanisms.selections.found_limit import ROWS as FOUND_LIMIT_ROWS
 from dpdb.records import dataclass
 
 MAX_UNIT_ROWS = 100_000

@@ -69,9 +69,9 @@ class Backends:
     process have the same: then columns are in memory once, and a charge is read once.
 
     Sessions take turns at the engine (`_TurnsAtEngine`). The moment at which an answer leaves is
-    counted from the beginning of its own statement (`session.tick`), and so has the turns of others
+    counted from the beginning of its own statement (`timing.tick`), and so has the turns of others
     that it has waited for in it. What one unit can add to these counts for its tick as what the
-    unit can add to its own turn. So the theorem of `session.tick` holds for it with the sum of
+    unit can add to its own turn. So the theorem of `timing.tick` holds for it with the sum of
     both as T, given the statements that it has waited for. What remains: which these were, and the
     load of a machine, which statements that leave at once feel as well, follow from when others
     work, and others who measure it for long learn how long that takes.

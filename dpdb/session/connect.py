@@ -30,7 +30,7 @@ from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.table_sources import DataSource, PolicySource, TableSources
 
 if TYPE_CHECKING:
-    from dpdb.session.remote import RemoteSession
+    from dpdb.session.remote.remote_session import RemoteSession
     from dpdb.session.session import Session
 
     AnySession = Session | RemoteSession
@@ -131,7 +131,7 @@ def is_address(source: object) -> bool:
 
 def session_at(address: str, token: str | None) -> RemoteSession:
     """The session of an analyst on a server; what it is made of is imported here."""
-    from dpdb.session.remote import RemoteSession  # noqa: PLC0415
+    from dpdb.session.remote.remote_session import RemoteSession  # noqa: PLC0415
 
     return RemoteSession(address, token)
 

@@ -17,13 +17,13 @@ from dpdb.privacy.noise.protocols import Noise
 from dpdb.privacy.noise.sources import source
 from dpdb.session.backends import Backends
 from dpdb.session.free_statements import Settings, explained, utc_time
-from dpdb.session.gate import Gate
 from dpdb.session.purchases import found_bounds, released_answers
 from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.ledger_answers import LedgerAnswers
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.released_answers import Shelf
-from dpdb.session.tick import Moments, NoisyMoments, Ticks
+from dpdb.session.timing.gate import Gate
+from dpdb.session.timing.tick import Moments, NoisyMoments, Ticks
 from dpdb.session.unprotected import PublicAnswers, UnprotectedAnswers
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from dpdb.answers.intervals.confidence_intervals import of_shown_keys
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.thresholds import select_keys
 

@@ -18,7 +18,7 @@ from dpdb.plan.physical.release import CONFIDENCE
 from dpdb.plan.planner import plan
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.selections.walk import Walk
 from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.thresholds import stops

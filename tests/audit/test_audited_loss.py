@@ -24,8 +24,8 @@ from dpdb.plan.logical.query import NO_OPTIONS, Options
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
-from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.kinds import NoiseKind
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.noise import exponential
 from dpdb.session.purchases.executor import Executor
 from dpdb.vectors.vector import Vector

@@ -19,8 +19,8 @@ import pytest
 from dpdb.errors import BudgetExceeded, DpdbError
 from dpdb.plan.logical.query import Options
 from dpdb.policy.budget import Budget, Neighbors
-from dpdb.privacy.mechanisms.exponential import SLACK
 from dpdb.privacy.mechanisms.mechanism import Additive, Selection
+from dpdb.privacy.mechanisms.selections.exponential import SLACK
 from dpdb.privacy.noise import exponential
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.session import Session

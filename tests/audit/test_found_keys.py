@@ -22,7 +22,7 @@ import pytest
 from dpdb.plan.releases import key_selection
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
 from dpdb.session.session import Session
 from tests.support.many_sessions import sessions
 

@@ -29,7 +29,7 @@ from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.weighted_keys import UNIT, WeightedKeys
+from dpdb.privacy.mechanisms.selections.weighted_keys import UNIT, WeightedKeys
 from tests.support.draw_losses import WeighedKeys
 from tests.support.loss_sums import gaussian_delta
 from tests.support.random_sessions import rows_policy

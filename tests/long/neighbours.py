@@ -20,9 +20,9 @@ from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.walk import Walk
 from dpdb.vectors.vector import AnyVector
 from tests.support.brute import score
 from tests.support.two_engines import POLICY, TEXTS

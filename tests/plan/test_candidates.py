@@ -15,7 +15,7 @@ from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.noise import exponential
 from dpdb.session.purchases.query_plans import candidates_of
 from dpdb.session.session import Session

@@ -18,12 +18,12 @@ from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.levels import LOOKS
-from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
+from dpdb.privacy.mechanisms.selections.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.selections.walk import Walk
 from dpdb.privacy.mechanisms.smooth import Smooth
-from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.sensitivity import Contribution
 
 SHARE = BudgetShare(Fraction(1, 2), Fraction(1, 10**6))

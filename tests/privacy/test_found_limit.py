@@ -13,9 +13,9 @@ import pytest
 
 from dpdb.engines.statistics.limited_distinct import taken
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.mechanisms.found_limit import DENOMINATOR, LADDER, FoundLimit, parts
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.selections.found_limit import DENOMINATOR, LADDER, FoundLimit, parts
 from dpdb.privacy.noise.exponential import select_limit
 from tests.support.audited import noise
 from tests.support.brute import ADD_REMOVE, REPLACE

@@ -54,7 +54,7 @@ def test_a_named_mechanism_is_found() -> None:
     for wrong in (
         "from dpdb.privacy.mechanisms.laplace import Laplace as L",
         "from dpdb.privacy.mechanisms import gaussian\nisinstance(x, gaussian.Gaussian)",
-        "from dpdb.privacy.mechanisms.walk import Walk",
+        "from dpdb.privacy.mechanisms.selections.walk import Walk",
     ):
         assert set(named(wrong))
 

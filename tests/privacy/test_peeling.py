@@ -9,7 +9,7 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from dpdb.privacy.mechanisms.peeling import Peeling, is_of_use
+from dpdb.privacy.mechanisms.selections.peeling import Peeling, is_of_use
 from dpdb.privacy.noise.exponential import select_largest
 from tests.support.audited import noise
 from tests.support.fits import fit

@@ -12,7 +12,7 @@ import pytest
 from dpdb.plan.ranges.statistics import Ranks, Tally
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.sensitivity import Contribution
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, score, world
 from tests.support.domains import CASES, PLENTY, read_row_kinds

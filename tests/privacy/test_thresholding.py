@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
 
 HIDDEN = "hidden"
 PRECISE = Context(prec=80)

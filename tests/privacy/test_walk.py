@@ -11,7 +11,7 @@ import pytest
 
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.walk import SPAN, Walk, ladder
+from dpdb.privacy.mechanisms.selections.walk import SPAN, Walk, ladder
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, neighbouring
 from tests.support.walks import law, rows_beyond
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpdb.privacy.mechanisms.weighted_keys import UNIT, WeightedKeys, _ranges
+from dpdb.privacy.mechanisms.selections.weighted_keys import UNIT, WeightedKeys, _ranges
 from dpdb.privacy.noise.thresholds import select_weighted_keys
 from tests.support.audited import noise
 

@@ -12,8 +12,8 @@ import pytest
 from dpdb.errors import DpdbError, UsageError
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.reading.reader import policy_for
-from dpdb.session import gate
 from dpdb.session.session import Session
+from dpdb.session.timing import gate
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
 

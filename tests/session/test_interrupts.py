@@ -22,9 +22,9 @@ import dpdb
 from dpdb.engines.memory import MemoryEngine
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.session import gate, tick
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.session import Session
+from dpdb.session.timing import gate, tick
 from tests.support.lasting import book_of, opened_shop
 
 POLICY = """

@@ -19,7 +19,7 @@ from dpdb.privacy.delays import STEPS, delay_law
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.backends import Backends
 from dpdb.session.session import Session
-from dpdb.session.tick import NoisyMoments
+from dpdb.session.timing.tick import NoisyMoments
 from tests.support.lasting import opened_shop
 
 COUNT = "SELECT COUNT(*) FROM t"
@@ -56,7 +56,7 @@ def test_moments_fit_their_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mean within five standard errors, the variance within a tenth: α below 1e-5."""
     law, number = delay_law(20), 2000
     moments = NoisyMoments(number, SystemNoise(Random(5).randbytes))
-    monkeypatch.setattr("dpdb.session.tick.delay_law", lambda _: law)
+    monkeypatch.setattr("dpdb.session.timing.tick.delay_law", lambda _: law)
     left = np.array([moments.drawn()(0.0123, 0.01) for _ in range(number)])
     assert np.allclose(left * 1000, np.rint(left * 1000))
     steps = left / 0.01 * STEPS - 13  # what is ready after 12.3 ms is so after 13 steps of a ms

@@ -25,7 +25,7 @@ from dpdb.errors import PERHAPS, DpdbError, ServerError, UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.prompt.status import toolbar
 from dpdb.ledger.terms import public_terms
-from dpdb.session import server_link
+from dpdb.session.remote import server_link
 from tests.support.command_line import PEOPLE
 from tests.support.served import served
 

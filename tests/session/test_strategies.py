@@ -16,8 +16,8 @@ from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.noise.sources import seeded
-from dpdb.session.purchases import strategies
-from dpdb.session.purchases.strategy_search import mean_variance
+from dpdb.session.purchases.joint import strategies
+from dpdb.session.purchases.joint.strategy_search import mean_variance
 from dpdb.session.session import Session
 from tests.session.test_dashboards import PEOPLE
 from tests.support.many_sessions import sessions

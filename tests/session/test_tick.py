@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from dpdb.session import tick
-from dpdb.session.tick import Ticks, wait_to_leave
+from dpdb.session.timing import tick
+from dpdb.session.timing.tick import Ticks, wait_to_leave
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.sql.selects.binder import bind
 from dpdb.sql.text.tokens import read_tokens
 from dpdb.vectors.columns import Codes, Numbers

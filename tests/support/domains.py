@@ -16,7 +16,7 @@ from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.policy.numbers import days_of
 from dpdb.policy.timestamps import read_timestamp
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from tests.support.brute import Row, World, denominator, farthest, profile, widest, world
 
 PLENTY = Fraction(10**4)  # of epsilon, so that no bounds are too large for it

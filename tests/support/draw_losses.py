@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from dpdb.privacy.mechanisms.box import STEPS
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import FoundEnds, rungs
-from dpdb.privacy.mechanisms.found_limit import FoundLimit
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
+from dpdb.privacy.mechanisms.selections.bracket import Bracket
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import FoundEnds, rungs
+from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.walk import Walk
+from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
 from dpdb.privacy.noise import ends
 from tests.support.loss_sums import ZERO, Lost, below, pure, ranged, total
 

@@ -74,7 +74,7 @@ NOISE = (
     Mutant(
         "noise for the limit before the step up",
         "differencing",
-        [Change("privacy.mechanisms.found_limit:FoundLimit.noise", "limit * noise.sensitivity",
+        [Change("privacy.mechanisms.selections.found_limit:FoundLimit.noise", "limit * noise.sensitivity",
                 "limit // 2 * noise.sensitivity")],
         "privacy/test_found_limit.py::test_noise_grows_with_the_limit_and_costs_the_same",
         slow=True,
@@ -388,19 +388,19 @@ ROWS = (
     Mutant(
         "answers leave when they are ready",
         "guessing from the time",
-        [Change("session.gate:Gate.opens_on_tick", "self._timed", "False")],
+        [Change("session.timing.gate:Gate.opens_on_tick", "self._timed", "False")],
         "session/test_gate.py::test_answers_from_rows_leave_a_session_on_a_tick",
     ),
     Mutant(
         "ticks without a secret delay",
         "guessing from the time",
-        [Change("session.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
+        [Change("session.timing.tick:_secret", "secrets.randbelow(_SECRETS) / _SECRETS", "0.0")],
         "session/test_tick.py::test_the_moment_is_a_function_of_the_time_and_a_secret",
     ),
     Mutant(
         "an answer is kept when the work is done, before its tick",
         "interrupts at a chosen moment",
-        [Change("session.gate:Gate.reading", "self._wait()", "pass")],
+        [Change("session.timing.gate:Gate.reading", "self._wait()", "pass")],
         "session/test_interrupts.py::test_an_interrupt_at_every_step_leaves_the_same_state",
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
-from dpdb.privacy.mechanisms.exponential import FARTHEST, Exponential
+from dpdb.privacy.mechanisms.selections.exponential import FARTHEST, Exponential
 from dpdb.privacy.noise.exponential import pieces
 from dpdb.privacy.sensitivity import Contribution
 from tests.support.brute import Pairs, score

@@ -54,7 +54,7 @@ def work_for_ever(*_: object) -> None:
 
 def keep_busy(seconds: float) -> None:
     from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
-    from dpdb.session import tick  # noqa: PLC0415
+    from dpdb.session.timing import tick  # noqa: PLC0415
 
     whole = MemoryEngine.exact
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.selections.walk import Walk
 
 FAR = 45
 """Thresholds of a probability below e^-45 are left out."""

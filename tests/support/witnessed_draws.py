@@ -20,10 +20,10 @@ import numpy as np
 
 from dpdb.plan.physical.plan import Plan
 from dpdb.privacy.mechanisms.box import Box
-from dpdb.privacy.mechanisms.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
 from dpdb.privacy.mechanisms.staircase import Staircase
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.noise import ends, exponential, halves, smooth, thresholds
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.session.purchases import executor

@@ -14,8 +14,8 @@ from dpdb.errors import DpdbError, InternalError
 from dpdb.ledger.protocol import FREE, Balance, Price
 from dpdb.policy.budget import Composition
 from dpdb.policy.catalog import Policy
-from dpdb.session import gate
 from dpdb.session.session import Session
+from dpdb.session.timing import gate
 from tests.support.loss_sums import Lost, epsilon_by_rho, gaussian_delta
 from tests.support.planned_once import planned_once
 from tests.support.units import Database

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import FoundEnds
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import FoundEnds
 from dpdb.privacy.noise.ends import select_caps, select_ends
 from tests.support.audited import noise
 from tests.support.hindsight import (

@@ -92,7 +92,7 @@ MUTANTS: list[Mutant] = [
     ("plan/ranges/ranges.py", "import dpdb.plan.physical.plan", {FLOORS, CIRCLES}),
     ("sql/text/splitting.py", "import dpdb.sql.aggregates.lists", {SQL}),
     ("policy/csv/csv_format.py", "import dpdb.policy.storage", {POLICY}),
-    ("session/tick.py", "import dpdb.session.free_statements", {WITHIN_SESSION}),
+    ("session/timing/tick.py", "import dpdb.session.free_statements", {WITHIN_SESSION}),
     ("answers/tables/groups.py", "import dpdb.answers.accuracy_notes", {ANSWERS}),
     ("ledger/custodian.py", "import dpdb.ledger.accounts", {LEDGER}),
     ("interfaces/cli/main.py", "def late(): import numpy", {DOORS}),

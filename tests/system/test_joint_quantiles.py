@@ -13,7 +13,7 @@ from dpdb.plan.ranges.statistics import JointRanks
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.privacy.accounting.accountants import BudgetShare
-from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.selections.halves import Halves
 from dpdb.session.session import Session
 from tests.support.known_attacks import seeded
 from tests.support.plans import planned

@@ -14,7 +14,7 @@ from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.errors import DpdbError, InvalidOption, PolicyError, UsageError
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
 from dpdb.session.connect import policy_of
 from dpdb.session.session import Session
 from tests.privacy.test_thresholding import HIDDEN, outcomes

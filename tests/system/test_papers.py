@@ -22,7 +22,7 @@ import pytest
 from dpdb.answers.formats.explain_tree import explain_screen
 from dpdb.interfaces.cli.main import main
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.noise.exponential import weights
 from dpdb.session.session import Session
 

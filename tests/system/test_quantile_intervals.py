@@ -17,7 +17,7 @@ from dpdb.errors import InvalidOption
 from dpdb.policy.budget import Budget, Composition
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.mechanisms.bracket import Bracket, half_widths
+from dpdb.privacy.mechanisms.selections.bracket import Bracket, half_widths
 from dpdb.session.session import Session
 from tests.support.exactly import write
 from tests.support.known_attacks import seeded

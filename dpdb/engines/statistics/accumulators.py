@@ -32,7 +32,7 @@ from dpdb.plan.ranges.statistics import (
     Total,
 )
 from dpdb.privacy.mechanisms.mechanism import GridSelection, Mechanism, rank_reach
-from dpdb.privacy.mechanisms.weighted_keys import UNIT
+from dpdb.privacy.mechanisms.selections.weighted_keys import UNIT
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import evaluate
 from dpdb.vectors.keys import numbered, whole

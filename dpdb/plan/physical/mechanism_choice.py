@@ -18,13 +18,7 @@ from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.gaussian_calibration import epsilon_of, variance_for
 from dpdb.privacy.levels import LOOKS
 from dpdb.privacy.mechanisms.box import Box
-from dpdb.privacy.mechanisms.bracket import MOST_RANKS, Bracket
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds
-from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
-from dpdb.privacy.mechanisms.found_limit import FoundLimit, is_of_use, parts
 from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import MAX_SCALE, Laplace
 from dpdb.privacy.mechanisms.mechanism import (
@@ -34,12 +28,18 @@ from dpdb.privacy.mechanisms.mechanism import (
     Mechanism,
     TopSelection,
 )
-from dpdb.privacy.mechanisms.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.bracket import MOST_RANKS, Bracket
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import MORE_IF_CONCENTRATED, FoundEnds
+from dpdb.privacy.mechanisms.selections.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit, is_of_use, parts
+from dpdb.privacy.mechanisms.selections.halves import Halves
+from dpdb.privacy.mechanisms.selections.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.walk import SPAN, Walk
+from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import SPAN, Walk
-from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.records import dataclass
 

@@ -12,7 +12,7 @@ from dpdb.plan.ranges.function_ranges import DATES, MOMENTS, timestamp_step
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.policy.catalog import Kind, Value
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
-from dpdb.privacy.mechanisms.walk import ladder
+from dpdb.privacy.mechanisms.selections.walk import ladder
 from dpdb.records import dataclass
 
 _FINE_STEP = Fraction(1, 1000)

@@ -33,7 +33,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.policy.names import written
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.mechanisms.mechanism import KeySelection
-from dpdb.privacy.mechanisms.peeling import is_of_use
+from dpdb.privacy.mechanisms.selections.peeling import is_of_use
 
 _MOST_CHOICES = 1_000_000
 """The most weights for the choice of the largest groups: a few seconds."""

@@ -1,4 +1,5 @@
 """The mechanisms: the law of each one's noise or choice, and what it loses.
 
-The room sees no data, and loads no numpy. `protocol` says what a mechanism owes.
+The room sees no data, and loads no numpy. `mechanism` says what each owes, and
+`selections` has those that choose.
 """

@@ -45,21 +45,21 @@ from typing import assert_never, get_args
 
 from dpdb.errors import InternalError
 from dpdb.privacy.mechanisms.box import Box, Coordinate
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import FoundEnds
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves, nodes
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.laplace import Laplace
-from dpdb.privacy.mechanisms.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.bracket import Bracket
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import FoundEnds
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit
+from dpdb.privacy.mechanisms.selections.halves import Halves, nodes
+from dpdb.privacy.mechanisms.selections.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.walk import Walk
+from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 
 Additive = Laplace | Gaussian | Staircase
 """Noise of a public law that is added to each number by itself."""

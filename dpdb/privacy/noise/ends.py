@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.mechanisms import caps
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import POWER, FoundEnds, rungs
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections import caps
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import POWER, FoundEnds, rungs
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.noise.exponential import (
     Weights,
     binary_weights,

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import FARTHEST, Exponential
-from dpdb.privacy.mechanisms.found_limit import DENOMINATOR, FoundLimit
-from dpdb.privacy.mechanisms.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.bracket import Bracket
+from dpdb.privacy.mechanisms.selections.exponential import FARTHEST, Exponential
+from dpdb.privacy.mechanisms.selections.found_limit import DENOMINATOR, FoundLimit
+from dpdb.privacy.mechanisms.selections.peeling import Peeling
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.halves import Halves, Node
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.halves import Halves, Node
 from dpdb.privacy.noise.exponential import choose, ranked_pieces, select_value, weights
 
 if TYPE_CHECKING:

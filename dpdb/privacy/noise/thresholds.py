@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.walk import Walk
+from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
 from dpdb.privacy.noise.system import draw_exactly, geometric
 
 if TYPE_CHECKING:

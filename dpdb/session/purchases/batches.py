@@ -28,7 +28,7 @@ from dpdb.privacy.accounting.composition import NO_LOSS
 from dpdb.records import dataclass
 from dpdb.session.purchases import found_bounds, released_answers
 from dpdb.session.purchases.executor import NoisyResult
-from dpdb.session.purchases.joint_plans import drawn_together
+from dpdb.session.purchases.joint.joint_plans import drawn_together
 from dpdb.session.purchases.kept_answers import Chosen
 from dpdb.session.purchases.memory import Memory
 from dpdb.session.purchases.purchases import OpenExecutor, Purchase

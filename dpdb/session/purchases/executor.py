@@ -28,21 +28,21 @@ from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.box import Box
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import FoundEnds
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.found_limit import FoundLimit
 from dpdb.privacy.mechanisms.gaussian import Gaussian
-from dpdb.privacy.mechanisms.halves import Halves
 from dpdb.privacy.mechanisms.laplace import Laplace
 from dpdb.privacy.mechanisms.mechanism import Additive
-from dpdb.privacy.mechanisms.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.bracket import Bracket
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import FoundEnds
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit
+from dpdb.privacy.mechanisms.selections.halves import Halves
+from dpdb.privacy.mechanisms.selections.peeling import Peeling
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.walk import Walk
+from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.mechanisms.staircase import Staircase
-from dpdb.privacy.mechanisms.threshold import Threshold
-from dpdb.privacy.mechanisms.walk import Walk
-from dpdb.privacy.mechanisms.weighted_keys import WeightedKeys
 from dpdb.privacy.noise import box, ends, exponential, halves, smooth, staircase, thresholds
 from dpdb.privacy.noise.refinement import level
 from dpdb.records import dataclass

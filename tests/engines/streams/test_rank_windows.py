@@ -25,11 +25,11 @@ from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.ranges.statistics import Grid, Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
-from dpdb.privacy.mechanisms.bracket import Bracket
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.halves import Halves
+from dpdb.privacy.mechanisms.selections.bracket import Bracket
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.halves import Halves
+from dpdb.privacy.mechanisms.selections.walk import Walk
 from dpdb.privacy.mechanisms.smooth import Smooth
-from dpdb.privacy.mechanisms.walk import Walk
 from dpdb.privacy.noise.exponential import ranked_pieces, select_value, width_weights
 from dpdb.privacy.noise.halves import select_quantiles
 from dpdb.privacy.noise.smooth import statistic_and_scale

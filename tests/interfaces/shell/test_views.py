@@ -24,7 +24,7 @@ from dpdb.ledger.protocol import Balance, Price
 from dpdb.policy.budget import Budget, Composition, LastingBudget
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
-from dpdb.privacy.mechanisms.walk import Walk, ladder
+from dpdb.privacy.mechanisms.selections.walk import Walk, ladder
 from dpdb.session.session import Session
 from tests.support.noiseless import Noiseless
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.noise.exponential import weights
 from tests.support.budgets import Floats
 

@@ -19,7 +19,7 @@ import pytest
 
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy import sensitivity
-from dpdb.privacy.mechanisms.bracket import Bracket, half_widths
+from dpdb.privacy.mechanisms.selections.bracket import Bracket, half_widths
 from dpdb.privacy.noise.exponential import select_width, width_weights
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.sensitivity import Contribution

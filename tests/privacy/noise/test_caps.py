@@ -16,8 +16,8 @@ import pytest
 from scipy.stats import chisquare
 
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.mechanisms.caps import FoundCaps
-from dpdb.privacy.mechanisms.ends import rungs
+from dpdb.privacy.mechanisms.selections.caps import FoundCaps
+from dpdb.privacy.mechanisms.selections.ends import rungs
 from dpdb.privacy.noise.ends import average_weights, end_weights, select_caps
 from tests.privacy.noise.test_ends import GRID, Law, Rows, neighbours, normed, widest
 from tests.support.audited import noise

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import chisquare
 
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.mechanisms.ends import MORE_IF_CONCENTRATED, FoundEnds, rungs
+from dpdb.privacy.mechanisms.selections.ends import MORE_IF_CONCENTRATED, FoundEnds, rungs
 from dpdb.privacy.noise.ends import centre_pieces, end_weights, scale_weights, select_ends
 from tests.support.audited import noise
 from tests.support.brute import ADD_REMOVE, REPLACE

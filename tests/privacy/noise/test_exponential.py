@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.mechanisms.exponential import FARTHEST, SLACK, Exponential
+from dpdb.privacy.mechanisms.selections.exponential import FARTHEST, SLACK, Exponential
 from dpdb.privacy.noise.exponential import weights
 from tests.support.brute import ADD_REMOVE, REPLACE, multisets, neighbouring, score
 from tests.support.selections import (

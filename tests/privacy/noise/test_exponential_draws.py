@@ -19,7 +19,7 @@ from dpdb.errors import DpdbError
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy import sensitivity
-from dpdb.privacy.mechanisms.exponential import FARTHEST, SLACK, Exponential
+from dpdb.privacy.mechanisms.selections.exponential import FARTHEST, SLACK, Exponential
 from dpdb.privacy.noise import exponential as selection
 from dpdb.privacy.noise.exponential import select_index, select_value
 from dpdb.privacy.noise.system import SystemNoise

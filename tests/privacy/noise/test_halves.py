@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from dpdb.policy.budget import Neighbors
-from dpdb.privacy.mechanisms import halves as module
-from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
-from dpdb.privacy.mechanisms.halves import Halves, Node, nodes
+from dpdb.privacy.mechanisms.selections import halves as module
+from dpdb.privacy.mechanisms.selections.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.selections.halves import Halves, Node, nodes
 from dpdb.privacy.noise.exponential import select_value
 from dpdb.privacy.noise.halves import cut_pieces, select_cut, select_quantiles
 from dpdb.privacy.noise.system import SystemNoise

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.mechanisms.smooth import Smooth
 from dpdb.privacy.noise.smooth import statistic_and_scale
 from tests.support.selections import listed_pieces

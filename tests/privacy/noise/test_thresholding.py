@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpdb.privacy.mechanisms.threshold import Threshold
+from dpdb.privacy.mechanisms.selections.threshold import Threshold
 from dpdb.privacy.noise.sources import seeded
 from dpdb.privacy.noise.thresholds import cut_laplace, select_keys
 from tests.support.fits import fit

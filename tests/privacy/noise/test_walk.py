@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpdb.privacy.mechanisms.walk import Walk
+from dpdb.privacy.mechanisms.selections.walk import Walk
 from dpdb.privacy.noise.system import SystemNoise
 from dpdb.privacy.noise.thresholds import stops
 from tests.support.fits import fit

@@ -33,7 +33,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.exponential import FARTHEST, Exponential
+from dpdb.privacy.mechanisms.selections.exponential import FARTHEST, Exponential
 from dpdb.records import dataclass
 
 MOST_RANKS = 2**31

@@ -30,8 +30,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.ends import POWER
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.ends import POWER
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.records import dataclass
 
 OF_AVERAGES = 3

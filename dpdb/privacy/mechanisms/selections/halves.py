@@ -32,7 +32,7 @@ from typing import ClassVar
 
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.loss import Loss, pure
-from dpdb.privacy.mechanisms.exponential import SLACK, Exponential
+from dpdb.privacy.mechanisms.selections.exponential import SLACK, Exponential
 from dpdb.privacy.sensitivity import Contribution
 from dpdb.records import dataclass
 

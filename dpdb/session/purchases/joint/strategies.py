@@ -20,7 +20,7 @@ from dpdb.plan.physical.moments import Combination, Estimate, Moments
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import Histogram
 from dpdb.privacy.mechanisms.mechanism import StrategyNoise
-from dpdb.session.purchases.strategy_search import WHOLE, found_strategy, mean_variance
+from dpdb.session.purchases.joint.strategy_search import WHOLE, found_strategy, mean_variance
 
 _UNIT = 2**50
 _GAIN = 0.95

@@ -32,9 +32,9 @@ from functools import cached_property
 from typing import ClassVar, assert_never
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.exponential import Exponential
 from dpdb.privacy.mechanisms.gaussian import Gaussian
 from dpdb.privacy.mechanisms.laplace import Laplace
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.records import dataclass
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)

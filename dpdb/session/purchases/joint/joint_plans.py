@@ -18,9 +18,9 @@ from dpdb.plan.relations.regions import region
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.mechanisms.kinds import Law
 from dpdb.records import dataclass
-from dpdb.session.purchases.cross_plans import CrossPlan
+from dpdb.session.purchases.joint.cross_plans import CrossPlan
+from dpdb.session.purchases.joint.strategies import with_strategies
 from dpdb.session.purchases.query_plans import plans_of
-from dpdb.session.purchases.strategies import with_strategies
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws

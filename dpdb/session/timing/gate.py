@@ -31,7 +31,7 @@ from types import FrameType, TracebackType
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, Place, UsageError, of_trial, reportable
 from dpdb.ledger.protocol import QueryLimit
-from dpdb.session.tick import Leaving, Moments, wait_to_drop, wait_to_leave
+from dpdb.session.timing.tick import Leaving, Moments, wait_to_drop, wait_to_leave
 
 _ONE_INTERRUPT = 1.0
 """The seconds in which interrupts are taken for one."""

@@ -24,7 +24,7 @@ from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.numbers import as_written, decimal
 from dpdb.records import is_sound
 from dpdb.session.free_statements import Settings
-from dpdb.session.server_link import Server
+from dpdb.session.remote.server_link import Server
 from dpdb.sql.text.parameters import Parameters, as_json, members_of
 
 if TYPE_CHECKING:

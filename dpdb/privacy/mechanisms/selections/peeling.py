@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss
-from dpdb.privacy.mechanisms.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.records import dataclass
 
 

@@ -26,7 +26,7 @@ from dpdb.plan.unit_work import MAX_UNIT_SECONDS
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.privacy.mechanisms.mechanism import StrategyNoise
 from dpdb.records import dataclass
-from dpdb.session.purchases.strategy_search import WHOLE, found_strategy
+from dpdb.session.purchases.joint.strategy_search import WHOLE, found_strategy
 
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws

@@ -34,8 +34,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpdb.privacy.accounting.loss import Loss, added
-from dpdb.privacy.mechanisms.exponential import Exponential
-from dpdb.privacy.mechanisms.walk import distances
+from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.walk import distances
 from dpdb.records import dataclass
 
 POWER = 6

@@ -1,0 +1,1 @@
+"""Selections: a value, an interval, bounds, a cap or keys, chosen by noisy scores."""

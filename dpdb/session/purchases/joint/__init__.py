@@ -1,0 +1,1 @@
+"""Plans of several statements together: what is drawn once, and serves all of them."""

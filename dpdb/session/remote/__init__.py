@@ -1,0 +1,1 @@
+"""A session that a server answers, over HTTP."""

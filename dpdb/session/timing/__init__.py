@@ -1,0 +1,1 @@
+"""The moments at which answers leave a session, and interrupts before and after them."""
