@@ -102,6 +102,15 @@ def test_nothing_of_another_analyst_is_told(shared: Asking) -> None:
     assert len(json.loads(shared.ask("alice", "", Action.ANSWERS).body)) >= 2
 
 
+def test_without_limits_a_price_tells_what_others_have_asked(shared: Asking) -> None:
+    prices = list[float]()
+    for _ in range(2):
+        told = shared.ask("bob", COUNT.format(12), Action.QUOTE)
+        prices.append(json.loads(told.body)["cost"]["epsilon"])
+        shared.ask("alice", COUNT.format(12))
+    assert prices[0] > prices[1] == 0
+
+
 def test_a_queue_is_full(shared: Asking) -> None:
     async def many() -> list[Reply | BaseException]:
         asked = [
