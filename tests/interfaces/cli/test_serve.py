@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -118,6 +121,36 @@ def test_a_page_and_a_program_spend_one_budget(
         answer = json.loads(got(server, "/query", body, **bearer)[1])
         assert answer["repeat"]
         assert re.search(rf">{answer['rows'][0][0]} ± ", page)
+        paid, ended = list[int](), threading.Event()
+
+        def spend(path: str, headers: dict[str, str], sent: Callable[[str], str]) -> None:
+            own = HTTPConnection(server.host, server.port, timeout=60)
+            for number in itertools.count(20):
+                statement = f"SELECT COUNT(*) FROM people WHERE age * {len(path)} > {number}"
+                response, _ = got(own, path, sent(statement), **headers)
+                if response.status == 409:
+                    break
+                paid.append(response.status)
+            own.close()
+
+        def hammer() -> None:
+            while not ended.wait(0.002):
+                with socket.create_connection((server.host, server.port)) as other:
+                    other.sendall(b"POST /query HTTP/1.1\r\nContent-Length: x\r\n\r\n")
+
+        with ThreadPoolExecutor() as threads:
+            threads.submit(hammer)
+            both = [
+                threads.submit(spend, "/ask", form, lambda x: urlencode(asked | {"statement": x})),
+                threads.submit(spend, "/query", bearer, lambda x: json.dumps({"statement": x})),
+            ]
+            wait(both)
+            ended.set()
+        assert [each.exception() for each in both] == [None, None]
+        assert paid == [200] * 9
+    capsys.readouterr()
+    assert main(["budget", "verify", str(policy)]) == 0
+    assert ", ε 1 spent" in capsys.readouterr().out
 
 
 def refused(*words: str) -> str:
