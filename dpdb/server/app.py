@@ -64,7 +64,7 @@ _FIELDS = ("statement", "parameters", "epsilon", "delta")
 def application(front: Front, hosts: Collection[str], *, proxy: str | None = None) -> Guard:
     """The application of a front; `hosts` are the names by which it may be called."""
     programs = _Programs(front)
-    assistants = AssistantsApp(programs, programs.analyst_of, list(hosts), [front.setting.origin])
+    assistants = AssistantsApp(programs, programs.analyst, list(hosts), [front.setting.origin])
     routes: list[BaseRoute] = [
         *Site(front).routes,
         *(Route(path, programs.question, methods=["POST"]) for path in _QUESTIONS),
@@ -103,13 +103,9 @@ class _Programs:
             raise answer
         return answer
 
-    def analyst_of(self, token: str) -> str | None:
-        """The analyst of a token, or while there is no account everybody."""
-        return self._front.people.everybody or self._front.people.by_token(token)
-
     async def question(self, asked: Asked) -> Response:
         """The answer to a statement, or its price, or the plan of several."""
-        analyst = self._analyst(asked)
+        analyst = self.analyst(asked)
         action, _ = _QUESTIONS[asked.url.path]
         fields = _object(asked, await body_of(asked, MOST_BODY))
         if action is Action.PLAN:
@@ -124,7 +120,7 @@ class _Programs:
     async def listing(self, asked: Asked) -> Response:
         """The budget, the tables, or earlier answers."""
         action, _ = _LISTINGS[asked.url.path]
-        return await self._answer(asked, Request(self._analyst(asked), action))
+        return await self._answer(asked, Request(self.analyst(asked), action))
 
     async def _answer(self, asked: Asked, request: Request) -> Response:
         exact = RECORD in asked.headers.get("accept", "")
@@ -142,7 +138,7 @@ class _Programs:
         text = self._front.log.metrics(self._front.desk.waiting, self._front.desk.restarts)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
-    def _analyst(self, asked: Asked) -> str:
+    def analyst(self, asked: Asked) -> str:
         """The analyst of the token; raises HTTPException 401 where there is none that is known."""
         everybody = self._front.people.everybody
         if everybody is not None:

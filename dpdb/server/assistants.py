@@ -23,7 +23,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as Asked
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
@@ -294,11 +295,11 @@ class AssistantsApp:
     def __init__(
         self,
         asker: Asker,
-        analyst_of: Callable[[str], str | None],
+        analyst_of: Callable[[Asked], str],
         hosts: Sequence[str],
         origins: Sequence[str] = (),
     ):
-        """`analyst_of` gives the analyst of a token, which is empty where none was sent.
+        """`analyst_of` gives the analyst of a request; raises HTTPException where none is known.
 
         `hosts` are the values of the header Host that are meant for this server, `name:*` for any
         port; `origins` the pages of browsers that may ask.
@@ -323,10 +324,10 @@ class AssistantsApp:
         if scope["method"] != "POST":
             refusal = PlainTextResponse("only POST", 405, {"Allow": "POST"})
             return await refusal(scope, receive, send)
-        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        analyst = self._analyst_of(token.strip() if scheme.lower() == "bearer" else "")
-        if analyst is None:
-            refusal = PlainTextResponse("a token is needed", 401, {"WWW-Authenticate": "Bearer"})
+        try:
+            analyst = self._analyst_of(Asked(scope))
+        except HTTPException as error:
+            refusal = PlainTextResponse(error.detail, error.status_code, error.headers)
             return await refusal(scope, receive, send)
         await self._manager.handle_request({**scope, "analyst": analyst}, receive, send)
         return None

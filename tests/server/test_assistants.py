@@ -21,6 +21,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import CallToolResult
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
 
 import dpdb
 from dpdb.answers.answer import Answer
@@ -234,6 +236,13 @@ class Recording:
         raise dpdb.Unsupported(f"not for {request.analyst}", hint="ask less")
 
 
+def _named(request: HttpRequest) -> str:
+    scheme, _, name = request.headers["authorization"].partition(" token-")
+    if scheme != "Bearer" or not name:
+        raise HTTPException(401)
+    return str(name)
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[str, Recording]]:
     """The address of `/mcp`, and who asked; tokens are `token-NAME`."""
@@ -243,7 +252,7 @@ def served() -> Iterator[tuple[str, Recording]]:
         port = listening.getsockname()[1]
         app = AssistantsApp(
             asker,
-            lambda token: token.removeprefix("token-") if token.startswith("token-") else None,
+            _named,
             [f"127.0.0.1:{port}"],
         )
 

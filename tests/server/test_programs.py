@@ -232,6 +232,8 @@ def test_assistants_ask_by_the_same_tokens(known: Served) -> None:
     assert anyio.run(asked)["cost"]["epsilon"] == 0.1
     assert known.desk.asked[-1].analyst == "bob"
     assert known.ask("POST", "/mcp", "{}").status == 401
+    last = json.loads(known.log.getvalue().splitlines()[-1])
+    assert (last["action"], last["outcome"]) == ("login", "refused")
 
 
 @pytest.mark.parametrize("everybody", [None, "you"])
