@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from dpdb.errors import InvalidOption, UsageError, did_you_mean
@@ -125,8 +125,10 @@ def connect(
 
 
 def is_address(source: object) -> bool:
-    """Whether a source is the address of a server that answers, rather than of data."""
-    return isinstance(source, str) and source.lower().startswith(("https://", "http://"))
+    """Whether a source is the address of a server that answers, rather than of a file."""
+    if not isinstance(source, str) or not source.lower().startswith(("https://", "http://")):
+        return False
+    return not PurePosixPath(source.partition("//")[2].partition("/")[2]).suffix
 
 
 def session_at(address: str, token: str | None) -> RemoteSession:

@@ -17,6 +17,7 @@ import pytest
 
 from dpdb import manual
 from dpdb.interfaces.cli.main import main
+from dpdb.interfaces.commands import mcp
 from dpdb.interfaces.commands.serve import parser
 from dpdb.ledger import people
 from dpdb.policy.reading.reader import read_policy
@@ -32,7 +33,7 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
-[POLICY], [SESSION], [LOGGED], [UNIT], [NGINX], [CADDY], [IMAGE] = map(
+[POLICY], [SESSION], [ASSISTANT, LOGGED], [UNIT], [NGINX], [CADDY], [IMAGE] = map(
     blocks, ("toml", "text", "json", "ini", "nginx", "caddy", "dockerfile")
 )
 LINES = [line for block in blocks("sh") for line in block.splitlines()]
@@ -82,6 +83,14 @@ def test_each_command_that_serves_is_understood() -> None:
         assert f"server_name {each.name};" in NGINX
         assert CADDY.startswith(f"{each.name} {{")
     assert f"curl https://{behind[0].name}/query " in CURLS[0]
+
+
+def test_the_command_of_an_assistant_is_understood() -> None:
+    server = json.loads(ASSISTANT)["mcpServers"]["clinic"]
+    assert server["command"] == "dpdb"
+    command, *words = server["args"]
+    assert command == "mcp"
+    assert mcp.parser().parse_args(words).analyst == "robot"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")

@@ -154,7 +154,7 @@ def test_completions_are_below_what_is_typed(tmp_path: Path) -> None:
     with Terminal(PEOPLE, home=tmp_path, lines=12) as terminal:
         terminal.wait_for_prompt()
         terminal.send(".help\r")  # so that the next prompt is at the bottom of the window
-        terminal.wait(lambda t: "settings." in t.text and t.cursor_line == "dpdb>")
+        terminal.wait(lambda t: "changes developing" in t.text and t.cursor_line == "dpdb>")
         terminal.send("\r".join(typed))
         terminal.wait("18 to 65")
         [first, *others] = (line.rstrip() for line in typed)
