@@ -74,7 +74,7 @@ class Known(People):
 
     def verifier(self, name: str) -> str | None:
         token = self.passwords.get(name)
-        return None if token is None else scram_verifier(token, name.encode())
+        return None if token is None else scram_verifier(token, name.encode().ljust(16, b"."))
 
     def mark(self, name: str) -> str | None:
         return self.passwords.get(name)
