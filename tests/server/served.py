@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 
 from dpdb.ledger.people import scram_verifier
 from dpdb.policy.catalog import Policy
-from dpdb.server.app import HttpServer, application
 from dpdb.server.asking import Front, Setting
+from dpdb.server.http.app import HttpServer, application
 from dpdb.server.log import Log
 from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request
 from dpdb.server.worker import Sessions, reply_to

@@ -29,7 +29,7 @@ from dpdb.answers.answer import Answer
 from dpdb.errors import printable
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.commands.mcp import PASSING, SessionAsker
-from dpdb.server.assistants import TOOLS, AssistantsApp, assistant_server
+from dpdb.server.http.assistants import TOOLS, AssistantsApp, assistant_server
 from dpdb.server.messages import Request
 from tests.support.command_line import PEOPLE
 from tests.support.lasting import opened_shop

@@ -10,7 +10,7 @@ import pytest
 
 import dpdb
 from dpdb.answers.answer import Answer
-from dpdb.server.pages.chart import MOST_CHARTS, MOST_ROWS, DotChart, charts
+from dpdb.server.http.pages.chart import MOST_CHARTS, MOST_ROWS, DotChart, charts
 
 POLICY = """
 [budget]

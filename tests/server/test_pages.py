@@ -22,8 +22,8 @@ import pytest
 
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.server import guard
-from dpdb.server.pages.help import PAGES
+from dpdb.server.http import guard
+from dpdb.server.http.pages.help import PAGES
 from dpdb.session.connect import policy_of
 from tests.server.served import Known, Response, Served, hidden
 from tests.support.command_line import PEOPLE

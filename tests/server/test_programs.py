@@ -21,8 +21,8 @@ from dpdb.answers.wire import from_wire
 from dpdb.errors import LedgerError
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
-from dpdb.server.app import RECORD
 from dpdb.server.asking import Front, Setting
+from dpdb.server.http.app import RECORD
 from dpdb.server.log import Log
 from dpdb.server.messages import Action, Desk, Reply, Request
 from dpdb.session.connect import policy_of

@@ -73,7 +73,7 @@ def test_each_command_that_serves_is_understood() -> None:
         parser().parse_args(words)
         for words in (*SERVED, shlex.split(unit[1]), [*entry[5:], *command])
     ]
-    assert len(given) == 5
+    assert len(given) == 6
     behind = [each for each in given if each.proxy is not None]
     assert len(behind) == 2
     for each in behind:

@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
         import anyio  # noqa: PLC0415 (optional)
         from mcp.server.stdio import stdio_server  # noqa: PLC0415
 
-        from dpdb.server.assistants import assistant_server  # noqa: PLC0415
+        from dpdb.server.http.assistants import assistant_server  # noqa: PLC0415
     except ModuleNotFoundError:
         raise UsageError("dpdb mcp needs mcp", hint='pip install "dpdb[mcp]"') from None
     if is_passing(policy):

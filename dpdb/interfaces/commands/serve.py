@@ -76,7 +76,7 @@ def main(words: list[str]) -> int:
 
         import uvicorn  # noqa: F401, PLC0415 (optional)
 
-        from dpdb.server.app import application  # noqa: F401, PLC0415
+        from dpdb.server.http.app import application  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(
             f"dpdb serve needs {error.name}", hint="pip install 'dpdb[serve]'"
@@ -278,9 +278,9 @@ async def _serve(
     log: TextIO | None,
 ) -> None:
     """Open the workers, and answer until a signal ends the server."""
-    from dpdb.server.app import HttpServer, application  # noqa: PLC0415
     from dpdb.server.asking import Front, Setting  # noqa: PLC0415
     from dpdb.server.desk import WorkerDesk  # noqa: PLC0415
+    from dpdb.server.http.app import HttpServer, application  # noqa: PLC0415
     from dpdb.server.log import Log  # noqa: PLC0415
     from dpdb.server.postgres.door import Door  # noqa: PLC0415
     from dpdb.server.processes import Opening  # noqa: PLC0415

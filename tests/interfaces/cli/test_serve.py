@@ -191,5 +191,5 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dpdb.server.app", None)
+    monkeypatch.setitem(sys.modules, "dpdb.server.http.app", None)
     assert "pip install 'dpdb[serve]'" in refused(str(PEOPLE))

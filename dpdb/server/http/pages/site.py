@@ -23,11 +23,11 @@ from dpdb.policy.catalog import Table
 from dpdb.policy.names import written
 from dpdb.records import dataclass
 from dpdb.server.asking import STATUSES, Front, Given, fresh, result
-from dpdb.server.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, body_of, is_own
+from dpdb.server.http.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, body_of, is_own
+from dpdb.server.http.pages import html
+from dpdb.server.http.pages.help import PAGES, help_view
 from dpdb.server.logins import REFUSED, BrowserSession
 from dpdb.server.messages import Action
-from dpdb.server.pages import html
-from dpdb.server.pages.help import PAGES, help_view
 from dpdb.sql.text.splitting import split
 
 _MOST_FIELDS = 10

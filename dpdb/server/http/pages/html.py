@@ -34,8 +34,8 @@ from dpdb.policy.catalog import Column, Table
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
 from dpdb.records import dataclass
-from dpdb.server.pages.chart import DotChart, charts
-from dpdb.server.pages.help import with_links
+from dpdb.server.http.pages.chart import DotChart, charts
+from dpdb.server.http.pages.help import with_links
 
 MOST_ROWS = 500
 """The rows of an answer that a page shows; the CSV has all."""
@@ -255,7 +255,7 @@ def rendered(name: str, **values: Any) -> str:  # noqa: ANN401 (what a template 
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader("dpdb.server.pages"),
+        loader=PackageLoader("dpdb.server.http.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -268,4 +268,4 @@ def _environment() -> Environment:
 @cache
 def static(name: str) -> bytes:
     """A file of the pages: the style, the script, the icon."""
-    return files("dpdb.server.pages").joinpath("static", name).read_bytes()
+    return files("dpdb.server.http.pages").joinpath("static", name).read_bytes()

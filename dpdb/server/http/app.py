@@ -28,13 +28,13 @@ from starlette.routing import BaseRoute, Route
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, LedgerError, error_text
 from dpdb.server.asking import STATUSES, Front, result
-from dpdb.server.assistants import AssistantsApp
-from dpdb.server.guard import MOST_BODY, Guard, body_of, is_own, limited
+from dpdb.server.http.assistants import AssistantsApp
+from dpdb.server.http.guard import MOST_BODY, Guard, body_of, is_own, limited
+from dpdb.server.http.pages import html
+from dpdb.server.http.pages.site import Site
 from dpdb.server.limits import Rates, network
 from dpdb.server.log import is_metrics_token
 from dpdb.server.messages import Action, Reply, Request, Shape
-from dpdb.server.pages import html
-from dpdb.server.pages.site import Site
 
 RECORD = "application/vnd.dpdb.record+json"
 """The media type of the exact record of an answer, which dpdb's own client asks for."""
