@@ -18,7 +18,8 @@ import pytest
 
 from dpdb.answers.formats.json_lines import as_json
 from dpdb.answers.wire import to_wire
-from dpdb.server.http import app, asking, limits
+from dpdb.server import asking, limits
+from dpdb.server.http import app
 from dpdb.server.messages import Action, Desk, Reply, Request, Shape
 from dpdb.server.worker import Sessions
 from dpdb.session.connect import connect, policy_of
