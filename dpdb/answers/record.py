@@ -176,7 +176,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Outline:
-    """All that formats tell of a plan, for an answer that came here without one."""
+    """The parts of a plan that formats tell, for an answer that came here without one."""
 
     summary: tuple[tuple[str, str], ...]
     """EXPLAIN's first lines: the name of a column, and its accuracy; then the cost."""

@@ -42,13 +42,13 @@ _BACKLOG = 128
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the server listens, and how browsers call it."""
+    """The address at which the server listens, and its name in browsers."""
 
     host: str
     name: str
     """The host in addresses, such as stats.example.org or 127.0.0.1."""
     end: str
-    """What follows the host: `:8080`, or nothing where the port is the usual one."""
+    """The end of the host: `:8080`, or nothing where the port is the usual one."""
     secure: bool
 
     @property

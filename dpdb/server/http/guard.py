@@ -201,7 +201,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def limited(proxy: str | None, tls: SSLContext | None) -> Any:  # noqa: ANN401 (for uvicorn)
-    """What makes the protocol of a connection; the server's connections have places in common."""
+    """The maker of a connection's protocol; the server's connections have places in common."""
     entrance = Entrance(proxy)
     own = {"entrance": entrance if tls is None else None}
     http = type("Limited", (LimitedProtocol,), own)
