@@ -1,94 +1,143 @@
-"""Drivers of PostgreSQL: connect, describe, ask, values, errors, repeats, budget, cancel."""
+"""One suite for each client: describe, ask, values, errors, repeats, budget, cancel, reconnect."""
 
 from __future__ import annotations
 
 import asyncio
-import datetime
-from decimal import Decimal
+import threading
+from collections.abc import Iterator
+from itertools import product
 
-import asyncpg
-import pg8000.dbapi
-import psycopg
 import pytest
 
-from tests.server.postgres.wired import Wired
+from dpdb.policy.reading.reader import read_policy
+from dpdb.server.messages import Action, Reply, Request
+from tests.server.postgres import jdbc
+from tests.server.postgres.drivers import DRIVERS, Driver, JdbcDriver
+from tests.server.postgres.told import Refused
+from tests.server.postgres.wired import PEOPLE, POLICY, VISITS, Wired
+from tests.server.served import Known, NearDesk
 
-COUNT = "SELECT COUNT(*) AS n FROM people WHERE age > {} AND name = {}"
+COLUMNS = ["age", "income", "zip", "name", "born", "seen", "member"]
+ROLES = ("asker", "spender", "canceller")
+SLOW = "SELECT COUNT(*) AS n FROM people WHERE age > 64"
 
 
-def counted(wired: Wired) -> int:
+class SlowDesk(NearDesk):
+    """Statements about people over 64 wait until they are cancelled."""
+
+    begun = threading.Event()
+
+    async def ask(self, request: Request) -> Reply:
+        if request.action is Action.EXECUTE and "age > 64" in request.text:
+            self.begun.set()
+            await asyncio.sleep(60)
+        return await super().ask(request)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wired]:
+    folder = tmp_path_factory.mktemp("driven")
+    (folder / "people.toml").write_text(POLICY.replace("= 1000", "= 3"))
+    (folder / "people.csv").write_text(PEOPLE)
+    (folder / "visits.csv").write_text(VISITS)
+    names = {f"{driver}_{role}": f"dpdb_{driver}" for driver, role in product(DRIVERS, ROLES)}
+    with Wired(SlowDesk(read_policy(folder / "people.toml")), Known(names)) as made:
+        yield made
+    if JdbcDriver.machine is not None:
+        JdbcDriver.machine.shutdown()
+        JdbcDriver.machine = None
+
+
+@pytest.fixture(params=DRIVERS)
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "jdbc" and (reason := jdbc.missing()):
+        pytest.skip(reason)
+    return request.param
+
+
+def opened(server: Wired, kind: str, role: str) -> Driver:
+    return DRIVERS[kind](server.port, f"{kind}_{role}", f"dpdb_{kind}")
+
+
+def counted(server: Wired) -> int:
     """The statements that were to be answered so far."""
-    return len(wired.desk.executed())
+    return len(server.desk.executed())
 
 
-def test_psycopg_describes_before_it_asks_and_sends_typed_values(wired: Wired) -> None:
-    with wired.connect() as connection:
-        first = connection.execute("SELECT COUNT(*) AS n FROM people WHERE age > 30")
-        assert [each.name for each in first.description] == ["n"]
-        assert first.description[0].type_code == 20
-        (told,) = first.fetchone()
-        for binary in (False, True):
-            cursor = connection.cursor(binary=binary)
-            again = cursor.execute("SELECT COUNT(*) AS n FROM people WHERE age > %s", [30])
-            assert again.fetchall() == [(told,)]
-        for value in (30, "30", 30.0, Decimal(30)):
-            cursor.execute("SELECT COUNT(*) AS n FROM people WHERE age > %s", [value])
-            assert cursor.fetchall() == [(told,)]
-        with pytest.raises(psycopg.Error) as refused:
-            connection.execute("SELECT COUNT(*) FROM people WHERE age > %s", ["old"])
-        assert refused.value.sqlstate == "42804"
+def test_a_client_asks_is_told_the_accuracy_and_repeats_for_nothing(
+    server: Wired, kind: str
+) -> None:
+    driver = opened(server, kind, "asker")
+    before = counted(server)
+    assert driver.ask("SELECT * FROM people LIMIT 0").labels == COLUMNS
+    assert driver.ask("SELECT current_user").rows == [(f"{kind}_asker",)]
+    assert counted(server) == before
+    told = driver.ask("SELECT COUNT(*) AS n FROM people WHERE age > 30 AND name = 'Abel'")
+    assert told.labels == ["n"]
+    assert "± " in told.said
+    assert "left: ε" in told.said
+    text = "SELECT COUNT(*) AS n FROM people WHERE age > ? AND name = ?"
+    again = driver.ask(text, [30, "Abel"])
+    assert again.rows == told.rows
+    assert "free" in again.said
+    driver.ask("SET dp_intervals = on")
+    wide = driver.ask("SELECT zip, COUNT(*) AS n FROM people GROUP BY zip")
+    assert wide.labels == ["zip", "n", "n_low", "n_high"]
+    assert [int(row[0]) for row in wide.rows] == [31643, 80127]
+    assert all(float(low) < float(n) < float(high) for _, n, low, high in wide.rows)
+    driver.close()
 
 
-def test_psycopg_reads_rows_in_parts_and_prepares(wired: Wired) -> None:
-    with wired.connect() as connection:
-        text = "SELECT zip, COUNT(*) AS n FROM people WHERE age > %s GROUP BY zip"
-        rows = [connection.execute(text, [25], prepare=True).fetchall() for _ in range(2)]
-        assert rows[0] == rows[1]
-        assert [key for key, _ in rows[0]] == [31643, 80127]
+def test_an_error_has_its_state_and_place_and_no_client_reads_a_table(
+    server: Wired, kind: str
+) -> None:
+    driver = opened(server, kind, "asker")
+    with pytest.raises(Refused) as refused:
+        driver.ask("SELECT COUNT(nam) FROM people")
+    assert (refused.value.state, refused.value.place) == ("42703", 14)
+    assert "did you mean name?" in refused.value.message
+    with pytest.raises(Refused) as refused:
+        driver.ask("SELECT * FROM people")
+    assert refused.value.state == "0A000"
+    assert "SELECT COUNT(*)" in refused.value.message
+    assert driver.ask("SELECT 1").rows in ([(1,)], [("1",)])
+    driver.close()
 
 
-def test_asyncpg_is_told_types_of_values_and_columns(wired: Wired) -> None:
-    async def ask() -> None:
-        connection = await asyncpg.connect(wired.address(), ssl=False)
-        statement = await connection.prepare(COUNT.format("$1", "$2"))
-        before = counted(wired)
-        assert [each.name for each in statement.get_parameters()] == ["int8", "text"]
-        assert [(each.name, each.type.name) for each in statement.get_attributes()] == [
-            ("n", "int8")
-        ]
-        assert counted(wired) == before
-        told = await statement.fetchval(30, "Abel")
-        assert await connection.fetchval(COUNT.format("30", "'Abel'")) == told
-        born = await connection.fetchrow(
-            "SELECT MEDIAN(born) AS d, MEDIAN(seen) AS t, AVG(income) AS x, 'a' AS s, TRUE AS b "
-            "FROM people WHERE born > $1 AND seen < $2 AND income < $3 AND member = $4",
-            *(datetime.date(1975, 1, 1), datetime.datetime(2025, 1, 1), 99999.5, True),
-        )
-        types = [type(each) for each in born.values()]
-        assert types == [datetime.date, datetime.datetime, float, str, bool]
-        with pytest.raises(asyncpg.UndefinedColumnError):
-            await connection.fetch("SELECT COUNT(nam) FROM people")
-        async with connection.transaction():
-            cursor = await connection.cursor("SELECT zip, COUNT(*) FROM people GROUP BY zip")
-            assert [row[0] for row in await cursor.fetch(1)] == [31643]
-            assert [row[0] for row in await cursor.fetch(5)] == [80127]
-        await connection.reset()
-        await connection.close()
-
-    asyncio.run(ask())
+def test_a_spent_budget_is_told_and_answers_stay_after_a_new_connection(
+    server: Wired, kind: str
+) -> None:
+    driver = opened(server, kind, "spender")
+    text = "SELECT COUNT(*) AS n FROM people WHERE age < {}"
+    first, *_ = [driver.ask(text.format(age)).rows for age in (30, 40, 50)]
+    with pytest.raises(Refused) as refused:
+        driver.ask(text.format(60))
+    assert refused.value.state == "53400"
+    driver.close()
+    again = opened(server, kind, "spender")
+    assert again.ask(text.format(30)).rows == first
+    again.close()
 
 
-def test_pg8000_sends_texts_that_are_read_as_constants_would_be(wired: Wired) -> None:
-    connection = pg8000.dbapi.connect("alice", host="127.0.0.1", port=wired.port, database="people")
-    cursor = connection.cursor()
-    cursor.execute(COUNT.format("%s", "%s"), (30, "Abel"))
-    (told,) = cursor.fetchone()
-    assert [each[0] for each in cursor.description] == ["n"]
-    cursor.execute(COUNT.format("30", "'Abel'"))
-    assert cursor.fetchone() == [told]
-    with pytest.raises(pg8000.dbapi.DatabaseError) as refused:
-        cursor.execute("SELECT COUNT(nam) FROM people")
-    assert refused.value.args[0]["C"] == "42703"
-    connection.rollback()
-    cursor.execute(COUNT.format("30", "'Abel'"))
-    connection.close()
+def test_a_client_cancels_a_statement_and_asks_on(server: Wired, kind: str) -> None:
+    driver = opened(server, kind, "canceller")
+    if not driver.cancels:
+        driver.close()
+        pytest.skip(f"{kind} cannot cancel")
+    SlowDesk.begun.clear()
+    caught = list[Refused]()
+
+    def ask() -> None:
+        try:
+            driver.ask(SLOW)
+        except Refused as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert SlowDesk.begun.wait(20)
+    driver.cancel()
+    thread.join(20)
+    assert [each.state for each in caught] == ["57014"]
+    assert driver.ask("SELECT 1").rows in ([(1,)], [("1",)])
+    driver.close()
