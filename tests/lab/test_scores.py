@@ -17,8 +17,8 @@ import pytest
 from dpdb.errors import UsageError
 from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom import attack_file, scores
-from dpdb.lab.classroom.attack_file import TIME_LIMIT
+from dpdb.lab.classroom import box, scores
+from dpdb.lab.classroom.box import TIME_LIMIT
 from dpdb.lab.classroom.scores import Rules, Score, as_table, class_scores, score
 from dpdb.lab.database import Protected
 from dpdb.lab.pages.report import report_of
@@ -127,7 +127,7 @@ def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         class_scores([paths[3], *paths[:3]], rules, interrupt)
-    assert not attack_file._RUNNING
+    assert not box._RUNNING
 
 
 def test_a_fault_of_the_lab_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

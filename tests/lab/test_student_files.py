@@ -14,13 +14,11 @@ import pytest
 from dpdb import manual
 from dpdb.errors import StudentFileError
 from dpdb.interfaces.commands.lab.attacks import main
-from dpdb.interfaces.commands.lab.class_files import audit
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import attack_file
-from dpdb.lab.classroom.attack_file import TIME_LIMIT, StudentProcess
+from dpdb.lab.classroom.box import TIME_LIMIT, StudentFile
 from dpdb.lab.classroom.messages import (
     STORY,
-    DescribeFile,
     Unfit,
     dealt,
     described,
@@ -29,7 +27,7 @@ from dpdb.lab.classroom.messages import (
     plain,
     scenario,
 )
-from dpdb.lab.classroom.player import attack_of, failure, module_of
+from dpdb.lab.classroom.player import File, failure
 from dpdb.lab.foils import DoubleLaplace, Rounded
 from dpdb.lab.scenario import Scenario
 
@@ -76,11 +74,11 @@ def test_the_manuals_example_is_short_and_runs_anywhere(
     ],
     ids=["none", "two", "abstract", "exception", "syntax", "in a library", "exit"],
 )  # fmt: skip
-def test_a_file_that_cannot_be_read_is_told_why(text: str, message: str, tmp_path: Path) -> None:
-    path = written(tmp_path, text)
+def test_a_file_that_cannot_be_read_is_told_why(text: str, message: str) -> None:
+    file = File("newcomer", text)
     with pytest.raises(BaseException) as caught:  # noqa: PT011 (SystemExit, too)
-        attack_of(module_of(path))
-    assert message in failure(caught.value, path)
+        _ = file.attack
+    assert message in failure(caught.value, file)
 
 
 @pytest.mark.parametrize(
@@ -163,13 +161,13 @@ CHEATING = (
         "        return Scenario", "        NOTE = pay[-1]\n        return Scenario"
     )
     + """
-        import gc, os, sys
+        import gc, os
         from dpdb.lab.database import Protected, Unprotected
         from dpdb.session.session import Session
         Protected.open = Unprotected.open
         Session.execute = lambda *_: None
         sessions = [each for each in gc.get_objects() if type(each) is Session]
-        seen = [globals().get("NOTE"), sessions, os.listdir(), os.environ.get("SECRET")]
+        seen = [globals().get("NOTE"), sessions, os.environ.get("SECRET")]
         return Guess(None, repr([*seen, session.execute("SELECT COUNT(*) FROM people").rows]))
 """
 )
@@ -183,31 +181,9 @@ def test_who_runs_has_neither_truth_nor_data_nor_session(
     path = written(tmp_path, CHEATING)
     assert main([str(path), "--trials", "2", "--epsilon", "0.001", "--json"]) == 0
     exact, private = json.loads(capsys.readouterr().out)["acts"]
-    assert exact["inference"] == "[None, [], [], None, ((11,),)]"
+    assert exact["inference"] == "[None, [], None, ((11,),)]"
     assert (exact["hits"], private["side"]) == (0, "private")
-    assert private["inference"].startswith("[None, [], [], None, ((")
-
-
-def test_a_message_that_no_file_should_send(tmp_path: Path) -> None:
-    """A student's code can write on the socket, and gets no further than an error."""
-    sent = "from multiprocessing.connection import Connection\nimport sys\n"
-    sent += "Connection(int(sys.argv[1])).send_bytes({})\nimport time; time.sleep(60)"
-    for data, why in [("b'[1]'", "sent what cannot be read"), ("b'{'", "sent what cannot be read")]:
-        path = written(tmp_path, sent.format(data))
-        with (
-            StudentProcess(path, TIME_LIMIT) as process,
-            pytest.raises(StudentFileError, match=why),
-        ):
-            process.ask(DescribeFile())
-
-
-@pytest.mark.parametrize("value", ["5", "{}"])
-def test_an_audit_of_what_no_file_should_send(value: str, tmp_path: Path) -> None:
-    sent = "from multiprocessing.connection import Connection\nimport json, sys, time\n"
-    sent += f"Connection(int(sys.argv[1])).send_bytes(json.dumps({{'done': {value}}}).encode())\n"
-    path = written(tmp_path, f"{sent}time.sleep(60)")
-    with pytest.raises(StudentFileError, match="sent what cannot be read"):
-        audit([str(path)])
+    assert private["inference"].startswith("[None, [], None, ((")
 
 
 GOOD = json.loads(json.dumps(dealt(Scenario("id = { type = 'integer' }", [(1,)], truth=(1, "a")))))
@@ -280,24 +256,22 @@ def test_plain_values_come_back_as_they_were() -> None:
     assert type(plain(np.int64(3))) is int
 
 
-def test_a_fraction_that_is_none_is_the_files_fault(tmp_path: Path) -> None:
+def test_a_fraction_that_is_none_is_the_files_fault() -> None:
     off = {
         "kind": "DoubleLaplace", "budget": 1.0, "queries": 1, "sensitivity": "1/0", "called": "",
     }  # fmt: skip
     told = {**described(find("differencing")), "off": off}
-    path = written(tmp_path, "import time; time.sleep(60)")
-    with (
-        StudentProcess(path, TIME_LIMIT) as process,
-        pytest.raises(StudentFileError, match="sent what cannot be read"),
-    ):
-        attack_file.checked(process, lambda: description(told))
+    with pytest.raises(StudentFileError, match="sent what cannot be read"):
+        attack_file.checked(StudentFile("newcomer", ""), lambda: description(told))
 
 
 def test_a_guess_of_another_kind_is_the_files_fault(tmp_path: Path) -> None:
     """The score of an attack of the catalogue counts on guesses of its own kind."""
     path = written(tmp_path, f"{RUN}        return Guess((1, 2), '')")
     with (
-        attack_file.opened(path, TIME_LIMIT, task=find("reconstruction")) as attack,
+        attack_file.opened(
+            StudentFile.read(path), TIME_LIMIT, task=find("reconstruction")
+        ) as attack,
         pytest.raises(StudentFileError, match="its guess is not of the kind"),
     ):
         attack.score((1, 2), (1, 0, 1))

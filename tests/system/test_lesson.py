@@ -16,7 +16,7 @@ from dpdb.interfaces.commands.lab import attacks as lab
 from dpdb.interfaces.commands.lab import room as lab_room
 from dpdb.lab.attacks import query_sets
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom.player import attack_of, module_of
+from dpdb.lab.classroom.player import File
 from dpdb.lab.database import Protected
 from dpdb.lab.trial import run_trials
 
@@ -102,11 +102,9 @@ def test_what_it_says_of_differencing() -> None:
     [("SELECT SUM(age) FROM people WHERE name = 'Abel Woods'", 6),
      ("SELECT MODE(age) FROM people WHERE name = 'Abel Woods'", 21)],
 )  # fmt: skip
-def test_how_often_the_lessons_attacks_succeed(question: str, right: int, tmp_path: Path) -> None:
+def test_how_often_the_lessons_attacks_succeed(question: str, right: int) -> None:
     """100 runs, 95 % intervals, at a fixed seed."""
-    path = tmp_path / "mine.py"
-    path.write_text(re.sub(r'"SELECT .*?"', f'"{question}"', FILE), encoding="utf-8")
-    attack = attack_of(module_of(path))
+    attack = File("mine", re.sub(r'"SELECT .*?"', f'"{question}"', FILE)).attack
     [rate] = run_trials(attack, (Protected(5, attack.queries),), 100, 1).rates
     assert rate.low < right / 100 < rate.high
     assert f"about {right}" in LESSON

@@ -1,11 +1,12 @@
-"""Messages between the process that has a session and a student's, as plain values.
+"""Messages between the referee and a student's process: JSON, checked where it comes from there.
 
-Requests and answers go to the student as pickles. Attacks, scenarios and guesses come back as
-JSON, and are checked.
+A message is its length in `HEAD` bytes and its text. Nothing that a player wrote is unpickled.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -30,78 +31,59 @@ from dpdb.records import dataclass
 Plain = bool | int | float | str | None | tuple["Plain", ...]
 
 
+Json = Any
+"""A value of JSON. Whoever reads it checks it."""
+HEAD = 4
+"""Bytes of a message's length, the highest first."""
+LONGEST = 16 << 20
+"""Bytes of the longest message."""
+UIDS = range(61184, 65520)
+"""Users for boxes: the range that systemd keeps for users of one program each."""
+
+
 class Unfit(Exception):
     """A student's file, or what comes out of it, is not what is needed; the message says why."""
+
+
+def packed(message: Json) -> bytes:
+    """The bytes of a message."""
+    text = json.dumps(message, allow_nan=False).encode()
+    return len(text).to_bytes(HEAD) + text
+
+
+def unpacked(text: bytes) -> Json:
+    """The message of a text; raises ValueError or RecursionError where it is no JSON."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def plain(value: object) -> Plain:
     """A number, a text, or a tuple of them, as JSON can carry it; numpy's become Python's."""
     value = getattr(value, "tolist", lambda: value)()
     match value:
-        case None | bool() | str():
+        case None | bool():
             return value
+        case str():
+            return text_of(value, "a value")
         case int():
             return int(value)
-        case float():
+        case float() if math.isfinite(value):
             return float(value)
+        case float():
+            raise Unfit(f"a finite number is needed, not {value}")
         case Sequence():
             return tuple(map(plain, value))
     raise Unfit(f"a number, a text or a tuple of them is needed, not {type(value).__name__}")
 
 
-def from_json(value: object) -> Plain:
+def from_json(value: Json) -> Plain:
     """A value as it was before JSON turned its tuples into lists."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case list():
-            return tuple(map(from_json, value))
-    raise Unfit("a number, a text or a tuple of them is needed")
-
-
-@dataclass(frozen=True)
-class DescribeFile:
-    """Describe the attack in the file."""
-
-
-@dataclass(frozen=True)
-class Deal:
-    """Draw data and a secret."""
-
-    seed: int
-
-
-@dataclass(frozen=True)
-class Run:
-    """Find out the secret of somebody else's data."""
-
-    seed: int
-
-
-@dataclass(frozen=True)
-class CountRight:
-    """Count the right guesses."""
-
-    guess: Plain
-    truth: Plain
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Draw outputs of the mechanism in the file, on the values with a person and without."""
-
-    runs: int
-    seed: int
-
-
-Request = DescribeFile | Deal | Run | CountRight | Measure
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The database refuses a statement."""
-
-    reason: str
+    if isinstance(value, dict):
+        raise Unfit("a number, a text or a tuple of them is needed")
+    return plain(value)
 
 
 Fields = Mapping[str, Any]
@@ -147,7 +129,7 @@ def described(attack: Attack) -> Fields:
 
 def description(sent: Fields) -> Description:
     """The description that `described` has sent."""
-    story = {name: _text(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY}
+    story = {name: text_of(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY}
     return Description(
         story={name: text for name, text in story.items() if text},
         queries=_whole(sent["queries"], "queries", MANY),
@@ -178,7 +160,7 @@ def dealt(scenario: object) -> Fields:
 
 def scenario(sent: Fields) -> Scenario:
     """The scenario that `dealt` has sent. The table's name becomes a file's: a plain word."""
-    table, unit = _text(sent["table"], "table"), sent["unit"]
+    table, unit = text_of(sent["table"], "table"), sent["unit"]
     if not re.fullmatch(r"[A-Za-z]\w{0,40}", table, flags=re.ASCII):
         raise Unfit(f"a table cannot be called {table[:50]}")
     if sent["neighbors"] not in ("replace", "add-remove"):
@@ -186,8 +168,8 @@ def scenario(sent: Fields) -> Scenario:
     if len(sent["rows"]) > MOST_ROWS:
         raise Unfit(f"a scenario has at most {MOST_ROWS} rows")
     made = Scenario(
-        columns=_text(sent["columns"], "columns"),
-        rows=[tuple(_text(cell, "a cell") for cell in row) for row in sent["rows"]],
+        columns=text_of(sent["columns"], "columns"),
+        rows=[tuple(text_of(cell, "a cell") for cell in row) for row in sent["rows"]],
         truth=from_json(sent["truth"]),
         table=table,
         neighbors=sent["neighbors"],
@@ -226,7 +208,7 @@ def _field(kind: str, value: object) -> object:
     """The value of a defence's field, of the type that the field is declared with."""
     read: dict[str, Callable[[object], object]] = {
         "int": lambda v: _whole(v, "a number of a defence", MANY),
-        "str": lambda v: _text(v, "a name of a defence"),
+        "str": lambda v: text_of(v, "a name of a defence"),
         "float": _positive,
         "float | None": lambda v: None if v is None else _positive(v),
         "Fraction": _fraction,
@@ -241,7 +223,7 @@ def _positive(value: object) -> float:
 
 
 def _fraction(value: object) -> Fraction:
-    text = _text(value, "a fraction")
+    text = text_of(value, "a fraction")
     # Fraction itself reads 1e999999999, too, and would be at it for ever.
     if not _FRACTION.fullmatch(text):
         raise Unfit("a fraction of a defence is too long")
@@ -256,7 +238,8 @@ def _whole(value: object, name: str, most: int) -> int:
     return value
 
 
-def _text(value: object, name: str) -> str:
+def text_of(value: object, name: str) -> str:
+    """The value if it is a text; `name` is what to call it if not."""
     if not isinstance(value, str):
         raise Unfit(f"{name} is a text")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):

@@ -1,227 +1,307 @@
-"""The student's process: it reads the file, and does with it what it is asked to do.
+"""The host in the box and its children, which run a student's code and do what they are asked.
 
-It is started with the number of a socket, the file and a number of seconds. Requests come in as
-pickles from the process that started it; what goes out is JSON, as nobody should unpickle what
-somebody else's code has sent.
+The host never reads a student's file. Its stdin is a socket on which the referee sends `+` with a
+socket, for a new child, or `?` for the end of the last one. A child reads the file's name and
+text from its socket, and then requests. Both ways messages are JSON.
 """
 
 from __future__ import annotations
 
+import ctypes
 import inspect
-import json
 import linecache
-import pickle
+import os
 import resource
+import shutil
+import signal
+import socket
 import sys
+import time
 import traceback
-from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import module_from_spec
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.wire import from_wire
 from dpdb.lab.attack import Attack, Guess
 from dpdb.lab.classroom.mechanisms import Mechanism
 from dpdb.lab.classroom.messages import (
-    CountRight,
-    Deal,
-    DescribeFile,
-    Measure,
-    Refusal,
-    Request,
-    Run,
+    HEAD,
+    UIDS,
+    Json,
     Unfit,
     dealt,
     described,
+    from_json,
+    packed,
     plain,
+    unpacked,
 )
 from dpdb.lab.database import Refused
 from dpdb.records import dataclass
 
-MEMORY = 4 << 30
-"""Bytes of address space; numpy alone reserves a part of a gigabyte."""
-FILE = 16 << 20
-"""Bytes of the largest file that it can write."""
+LIMITS = {
+    resource.RLIMIT_AS: 1 << 30,
+    resource.RLIMIT_FSIZE: 16 << 20,
+    resource.RLIMIT_NOFILE: 64,
+    resource.RLIMIT_NPROC: 32,
+    resource.RLIMIT_CORE: 0,
+}
+"""Limits for a child and all that it starts; seconds of processor time are given."""
+NOT_DUMPABLE = 4
+"""The option of prctl(2) by which a process has memory that others of its user cannot read."""
 
 
-def set_limits(seconds: int) -> None:
-    """Limits for this process and all that it starts. It has processor time for `seconds`.
+def main(words: list[str]) -> None:
+    """Fork a child for each socket that comes, until no more can come."""
+    control = socket.socket(fileno=os.dup(0))
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    _set_dumpable(0)
+    child = 0
+    while True:
+        word, sockets, *_ = socket.recv_fds(control, 1, 1)
+        if word == b"?":
+            control.sendall(f"{_status(child)}".encode())
+            child = 0
+            continue
+        _clear(child)
+        if word != b"+":
+            return
+        child = os.fork()
+        if not child:
+            control.close()
+            _set_dumpable(1)
+            _set_limits(int(words[0]))
+            _serve(socket.socket(fileno=sockets[0]))
+            os._exit(0)
+        os.close(sockets[0])
 
-    They hold where nobody is left to end the process: its starter may have been interrupted.
-    A starter that is there ends it after as many seconds, and says so, before the limit does.
-    """
-    wanted = {
-        resource.RLIMIT_CPU: seconds + 1,
-        resource.RLIMIT_AS: MEMORY,
-        resource.RLIMIT_FSIZE: FILE,
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, most in wanted.items():
+
+def _set_dumpable(value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(NOT_DUMPABLE, value, 0, 0, 0)
+
+
+def _set_limits(seconds: int) -> None:
+    for kind, most in {**LIMITS, resource.RLIMIT_CPU: seconds}.items():
         _, hard = resource.getrlimit(kind)
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (least, least))
 
 
-def module_of(path: Path) -> ModuleType:
-    """The module that a file of Python is."""
-    loader = SourceFileLoader(path.stem, str(path))
-    spec = ModuleSpec(path.stem, loader, origin=str(path))
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+def _status(child: int) -> int:
+    """The exit code of a child that should have ended, or less than 0 for a signal."""
+    for _ in range(20):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def attack_of(module: ModuleType) -> Attack:
-    """The only attack that is written in a module."""
-    written = [
-        member
-        for member in vars(module).values()
-        if inspect.isclass(member)
-        and issubclass(member, Attack)
-        and member.__module__ == module.__name__
-    ]
-    if not written:
-        raise Unfit("there is no attack in it: no class that is derived from Attack")
-    if len(written) > 1:
-        names = " and ".join(each.__name__ for each in written)
-        raise Unfit(f"there is more than one attack in it: {names}")
-    [own] = written
-    missing = own.__abstractmethods__
-    if missing:
-        raise Unfit(f"{own.__name__} does not define {' and '.join(sorted(missing))}")
-    return own()
+def _clear(child: int) -> None:
+    """End all other processes of the box, and remove what they left.
+
+    In bubblewrap the host has number 2, which no program outside has; as another user it has a
+    number of `UIDS`, which no other program has. Otherwise the last child alone is ended.
+    """
+    alone = os.getuid() in UIDS or os.getpid() == 2
+    if alone or child:
+        with suppress(ProcessLookupError):
+            os.kill(-1 if alone else child, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+    if alone:
+        _remove_left()
 
 
-def mechanism_of(module: ModuleType) -> Mechanism:
-    """The function `mechanism` of a module, with its EPSILON and its VALUES if it has them."""
-    function = getattr(module, "mechanism", None)
-    if not callable(function):
-        raise Unfit("there is no function `mechanism(values, epsilon, rng)` in it")
-    epsilon = getattr(module, "EPSILON", Mechanism.epsilon)
-    values = getattr(module, "VALUES", Mechanism.values)
-    if not isinstance(epsilon, int | float) or not 0 < epsilon < 1000:
-        raise Unfit("EPSILON is a number above 0")
-    listed = isinstance(values, Sequence) and bool(values)
-    if not listed or not all(isinstance(value, int | float) for value in values):
-        raise Unfit("VALUES is a list of numbers, of which the last one is the person's")
-    return Mechanism(function, float(epsilon), tuple(values))
+def _remove_left() -> None:
+    """Remove shared memory, semaphores, queues and temporary files of this user."""
+    library = ctypes.CDLL(None)
+    for kind, more in (("shm", ()), ("sem", (0,)), ("msg", ())):
+        with suppress(OSError):
+            for line in Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").split("\n")[1:-1]:
+                getattr(library, f"{kind}ctl")(int(line.split()[1]), *more, 0, 0)
+    for folder in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 (others' files stay)
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                    shutil.rmtree(entry, ignore_errors=True)
+                    with suppress(OSError):
+                        os.unlink(entry)
 
 
-def failure(error: BaseException, path: Path) -> str:
+@dataclass(frozen=True)
+class Line:
+    """The socket to the referee."""
+
+    _socket: socket.socket
+
+    def execute(self, text: str) -> Answer:
+        """Answer one statement, or raise `Refused`."""
+        if not isinstance(text, str):
+            raise TypeError(f"execute takes a statement as text, not {type(text).__name__}")
+        self._socket.sendall(packed({"execute": text}))
+        reply = self.receive()
+        if "refused" in reply:
+            raise Refused(reply["refused"])
+        return from_wire(reply["answer"])
+
+    def receive(self) -> Json:
+        """The next message."""
+        length = int.from_bytes(self._socket.recv(HEAD, socket.MSG_WAITALL))
+        received = self._socket.recv(length, socket.MSG_WAITALL)
+        if not length or len(received) < length:
+            raise EOFError
+        return unpacked(received)
+
+
+def _serve(connection: socket.socket) -> None:
+    """Do what is asked for until nobody asks, or something fails."""
+    line = Line(connection)
+    try:
+        file = File(*line.receive())
+        while True:
+            request = line.receive()
+            try:
+                reply = packed({"done": _done(file, request, line)})
+            except BaseException as error:
+                reply = packed({"failed": failure(error, file)})
+            connection.sendall(reply)
+    except (EOFError, OSError):
+        return
+
+
+@dataclass(frozen=True)
+class File:
+    """A student's file."""
+
+    name: str
+    text: str
+
+    @property
+    def path(self) -> str:
+        """The name in tracebacks."""
+        return f"{self.name}.py"
+
+    @cached_property
+    def module(self) -> ModuleType:
+        """The module that the file is."""
+        linecache.cache[self.path] = (len(self.text), None, self.text.splitlines(True), self.path)
+        module = ModuleType(self.name)
+        exec(compile(self.text, self.path, "exec"), module.__dict__)  # noqa: S102 (in the box)
+        return module
+
+    @cached_property
+    def attack(self) -> Attack:
+        """The only attack that is written in the file."""
+        written = [
+            each
+            for each in vars(self.module).values()
+            if inspect.isclass(each) and issubclass(each, Attack) and each.__module__ == self.name
+        ]
+        if not written:
+            raise Unfit("there is no attack in it: no class that is derived from Attack")
+        if len(written) > 1:
+            names = " and ".join(each.__name__ for each in written)
+            raise Unfit(f"there is more than one attack in it: {names}")
+        [own] = written
+        missing = own.__abstractmethods__
+        if missing:
+            raise Unfit(f"{own.__name__} does not define {' and '.join(sorted(missing))}")
+        return own()
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The function `mechanism` of the file, with its EPSILON and its VALUES if it has them."""
+        function = getattr(self.module, "mechanism", None)
+        if not callable(function):
+            raise Unfit("there is no function `mechanism(values, epsilon, rng)` in it")
+        epsilon = getattr(self.module, "EPSILON", Mechanism.epsilon)
+        values = getattr(self.module, "VALUES", Mechanism.values)
+        if not isinstance(epsilon, int | float) or not 0 < epsilon < 1000:
+            raise Unfit("EPSILON is a number above 0")
+        listed = isinstance(values, Sequence) and bool(values)
+        if not listed or not all(isinstance(value, int | float) for value in values):
+            raise Unfit("VALUES is a list of numbers, of which the last one is the person's")
+        return Mechanism(function, float(epsilon), tuple(values))
+
+
+def failure(error: BaseException, file: File) -> str:
     """The error in words, with the last line of the student's file that led to it."""
     name = type(error).__name__
     told = f"{name}: {str(error).splitlines()[0]}" if str(error).strip() else name
     if isinstance(error, Unfit):
         return str(error)
-    if isinstance(error, SyntaxError) and error.filename == str(path):
+    if isinstance(error, SyntaxError) and error.filename == file.path:
         return f"line {error.lineno}: {name}: {error.msg}{_quoted(error.text)}"
-    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file.path]
     if not own:
         return told
     last = own[-1]
     where = f"line {last.lineno}" + ("" if last.name == "<module>" else f", in {last.name}")
-    return f"{where}: {told}{_quoted(linecache.getline(str(path), last.lineno or 0))}"
+    return f"{where}: {told}{_quoted(linecache.getline(file.path, last.lineno or 0))}"
 
 
 def _quoted(line: str | None) -> str:
     return f"\n  {line.strip()}" if line and line.strip() else ""
 
 
-@dataclass(frozen=True)
-class Line:
-    """The socket to the process that has the session."""
-
-    _connection: Connection
-
-    def execute(self, text: str) -> Answer:
-        """Answer one statement, or raise `Refused`."""
-        if not isinstance(text, str):
-            raise TypeError(f"execute takes a statement as text, not {type(text).__name__}")
-        self.send({"execute": text})
-        answer = self.receive()
-        if isinstance(answer, Refusal):
-            raise Refused(answer.reason)
-        assert isinstance(answer, Answer)
-        return answer
-
-    def send(self, message: Mapping[str, object]) -> None:
-        """Send one message."""
-        self._connection.send_bytes(json.dumps(message).encode())
-
-    def receive(self) -> Request | Answer | Refusal:
-        """The next message. It comes from the process that has the session, which is trusted."""
-        message: Request | Answer | Refusal = pickle.loads(self._connection.recv_bytes())  # noqa: S301
-        return message
-
-
-@dataclass(frozen=True)
-class File:
-    """A student's file, read when it is first needed."""
-
-    path: Path
-
-    @property
-    def attack(self) -> Attack:
-        """The attack in it."""
-        return _attack(self.path)
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism in it."""
-        return mechanism_of(module_of(self.path))
-
-
-@cache
-def _attack(path: Path) -> Attack:
-    return attack_of(module_of(path))
-
-
-def main(words: list[str]) -> None:
-    """Serve requests until there are no more."""
-    number, path, seconds = int(words[0]), Path(words[1]), int(words[2])
-    set_limits(seconds)
-    line, file = Line(Connection(number)), File(path)
-    while True:
-        try:
-            request = line.receive()
-        except EOFError:
-            return
-        try:
-            done = _done(file, request, line)
-        except BaseException as error:
-            line.send({"failed": failure(error, path)})
-            return
-        line.send({"done": done})
-
-
-def _done(file: File, request: object, line: Line) -> object:
-    """The result of a request, as plain values."""
+def _done(file: File, request: Json, line: Line) -> Json:
+    """The reply to a request."""
     match request:
-        case DescribeFile():
+        case ["describe"]:
             return described(file.attack)
-        case Deal(seed=seed):
-            return dealt(file.attack.scenario(np.random.default_rng(seed)))
-        case Run(seed=seed):
-            guess = file.attack.run(line, np.random.default_rng(seed))
+        case ["deal", int(seed)]:
+            return dealt(file.attack.scenario(_generator(seed)))
+        case ["run", int(seed)]:
+            guess = file.attack.run(line, _generator(seed))
             if not isinstance(guess, Guess):
                 raise Unfit(f"run returned {type(guess).__name__}, not Guess(value, because)")
             return {"value": plain(guess.value), "because": str(guess.because)}
-        case CountRight(guess=guess, truth=truth):
-            return plain(file.attack.score(guess, truth))
-        case Measure(runs=runs, seed=seed):
+        case ["count", guess, truth]:
+            return plain(file.attack.score(from_json(guess), from_json(truth)))
+        case ["measure", int(runs), int(seed)]:
             mechanism = file.mechanism
-            outputs = mechanism.outputs(runs, np.random.default_rng(seed))
+            outputs = mechanism.outputs(runs, _generator(seed))
             return {
                 "epsilon": mechanism.epsilon,
                 "values": plain(mechanism.values),
                 "outputs": plain(outputs),
             }
+        case ["probe", str(path), int(referee), int(port)]:
+            return list(_reached(Path(path), referee, port))
     raise Unfit(f"there is no request {request}")
+
+
+def _generator(seed: int) -> np.random.Generator:
+    """The generator of a request; numpy's common one, which all children share, is seeded, too."""
+    np.random.seed(seed % 2**32)
+    return np.random.default_rng(seed)
+
+
+def _reached(path: Path, referee: int, port: int) -> Iterator[str]:
+    """The parts of the referee that this process can reach, as `box.reached` lists them."""
+    tries: dict[str, Callable[[], object]] = {
+        "file": path.read_bytes,
+        "names": path.parent.lstat,
+        "memory": lambda: Path(f"/proc/{referee}/mem").open("rb").close(),
+        "kill": lambda: os.kill(referee, 0),
+        "network": lambda: socket.create_connection(("127.0.0.1", port), 2).close(),
+        "root": lambda: os.setgroups([]),
+    }
+    for name, attempt in tries.items():
+        with suppress(OSError):
+            attempt()
+            yield name
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from pathlib import Path
 from dpdb.answers.formats.render import RULED, grid, spreadsheet
 from dpdb.errors import DpdbError, error_text, printable
 from dpdb.lab.attack import Attack, Showing
-from dpdb.lab.classroom.attack_file import end_all, opened
+from dpdb.lab.classroom.attack_file import opened
+from dpdb.lab.classroom.box import StudentFile, end_all
 from dpdb.lab.database import Protected
 from dpdb.lab.pages import html
 from dpdb.lab.pages.report import Report, Success, report_of
@@ -74,7 +75,7 @@ def score(path: Path, rules: Rules) -> Score:
     answers knows nothing of the next secret.
     """
     try:
-        with opened(path, rules.seconds, task=rules.task) as attack:
+        with opened(StudentFile.read(path), rules.seconds, task=rules.task) as attack:
             defences = (attack.off, *(Protected(e, attack.queries) for e in rules.epsilons))
             each = [
                 run_trials(attack, (defence,), rules.trials, rules.seed + place)

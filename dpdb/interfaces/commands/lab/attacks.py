@@ -18,7 +18,7 @@ from dpdb.interfaces.commands.lab.class_files import audit, score
 from dpdb.interfaces.commands.lab.room import main as room
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
-from dpdb.lab.classroom.attack_file import TIME_LIMIT, TO_ERRORS
+from dpdb.lab.classroom.box import TIME_LIMIT, TO_ERRORS, StudentFile
 from dpdb.lab.database import Defence
 from dpdb.lab.scenario import DataFile
 from dpdb.policy.output_files import check_output
@@ -157,7 +157,7 @@ def _opened(options: argparse.Namespace) -> Iterator[Attack]:
         return
     from dpdb.lab.classroom.attack_file import opened  # noqa: PLC0415 (numpy)
 
-    with opened(Path(options.attack), options.limit, shown=TO_ERRORS) as attack:
+    with opened(StudentFile.read(Path(options.attack)), options.limit, shown=TO_ERRORS) as attack:
         yield attack
 
 

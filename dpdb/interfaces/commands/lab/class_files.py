@@ -15,9 +15,9 @@ from dpdb.errors import StudentFileError, UsageError, printable
 from dpdb.interfaces.cli.arguments import epsilon_as_float, limit, seed, trials
 from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, show_progress
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom.attack_file import TIME_LIMIT, TO_ERRORS, StudentProcess
+from dpdb.lab.classroom.box import TIME_LIMIT, TO_ERRORS, Box, StudentFile
 from dpdb.lab.classroom.mechanisms import EXERCISES, Exercise, exercise
-from dpdb.lab.classroom.messages import Measure
+from dpdb.lab.classroom.messages import LONGEST
 from dpdb.policy.output_files import save
 
 if TYPE_CHECKING:
@@ -92,11 +92,12 @@ def _of_file(path: Path, options: argparse.Namespace) -> AuditReport:
     from dpdb.lab.classroom.attack_file import checked  # noqa: PLC0415
     from dpdb.lab.classroom.audit import RUNS, NoNumbers, report  # noqa: PLC0415 (numpy)
 
-    with StudentProcess(path, options.limit, TO_ERRORS) as process:
-        measured = process.ask(Measure(RUNS, options.seed))
+    file = StudentFile.read(path)
+    with Box(file, options.limit, TO_ERRORS) as box, box.process() as process:
+        measured = process.ask(["measure", RUNS, options.seed], longest=LONGEST)
     try:
         return checked(
-            process, lambda: report(measured["epsilon"], measured["values"], measured["outputs"])
+            file, lambda: report(measured["epsilon"], measured["values"], measured["outputs"])
         )
     except NoNumbers:
         raise StudentFileError(

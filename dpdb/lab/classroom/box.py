@@ -1,0 +1,367 @@
+"""The box: a student's code runs where there is nothing to find, and speaks JSON over one socket.
+
+    with Box(StudentFile("newcomer", text), seconds=60) as box, box.process() as player:
+        done = player.ask(["run", seed], database)
+
+`Box(file, seconds)` starts a host process without data, which forks a new process for each
+`box.process()` and ends all others before. `process.ask(request, database)` returns the reply to a
+request of `player`; statements of the student's code are answered by `database`, anything with
+`execute(text)`. Whatever the code does, `ask` returns JSON or raises `StudentFileError`.
+`sandbox()` says what keeps the code in. A file is played and scored by
+`scores.score(file, rules)`, which opens its own boxes; it blocks, so a server calls it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from functools import cache
+from importlib.util import decode_source
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import dpdb
+from dpdb.answers.wire import to_wire
+from dpdb.errors import StudentFileError
+from dpdb.lab.classroom.messages import HEAD, UIDS, Json, Unfit, packed, text_of, unpacked
+from dpdb.lab.database import Database, Refused
+from dpdb.records import dataclass
+
+TIME_LIMIT = 60
+"""Seconds that a student's file has for all that it does, unless others are given."""
+USUAL = 1 << 20
+"""Bytes of a usual message: a statement, a guess, a file."""
+MOST_ASKED = 16 << 20
+"""Bytes of all statements of a process, each counted with `OF_AN_ANSWER` for its answer."""
+OF_AN_ANSWER = 1000
+NOWHERE, TO_ERRORS = subprocess.DEVNULL, 2
+"""The target of a student's prints: nothing, or the error stream."""
+
+
+@dataclass(frozen=True)
+class StudentFile:
+    """The name of a student's file, without its ending, and its text."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> StudentFile:
+        """The file of that path."""
+        if not path.is_file():
+            raise StudentFileError(f"there is no file {path}")
+        try:
+            text = decode_source(path.read_bytes())
+        except (SyntaxError, ValueError):
+            raise StudentFileError(f"{path.name}: it is no text in UTF-8") from None
+        except OSError as error:
+            raise StudentFileError(f"{path.name}: {error.strerror}") from None
+        return cls(path.stem, text)
+
+    def error(self, why: str) -> StudentFileError:
+        """An error in the file: what happened, and in a second line the line of the file."""
+        reason, _, line = why.partition("\n")
+        where = ", " if reason.startswith("line ") else ": "
+        hint = f"that line is `{line.strip()}`" if line else None
+        return StudentFileError(f"{self.name}.py{where}{reason}", hint=hint)
+
+
+class Sandbox(StrEnum):
+    """The wall between a student's code and the referee."""
+
+    BUBBLEWRAP = "bubblewrap"
+    """Namespaces of its own: no files but Python's, no network, no other processes."""
+    USER = "user"
+    """Another user: the referee's files and memory are closed, the network and names are not."""
+    NONE = "none"
+    """The referee's own rights."""
+
+
+_LEFT_OPEN = {Sandbox.BUBBLEWRAP: frozenset[str](), Sandbox.USER: frozenset({"names", "network"})}
+"""What a probe may reach in a box that works."""
+
+
+@cache
+def sandbox() -> Sandbox:
+    """The best sandbox of this machine, found by running a probe in it."""
+    for kind, left_open in _LEFT_OPEN.items():
+        if kind is Sandbox.USER and os.getuid() != 0:
+            continue
+        with suppress(OSError, StudentFileError):
+            if reached(kind) <= left_open:
+                return kind
+    return Sandbox.NONE
+
+
+def reached(kind: Sandbox) -> frozenset[str]:
+    """The parts of a referee that a program in such a box can reach.
+
+    `file`: a file in a folder of 0700. `names`: whether that folder is there. `memory`: of the
+    referee. `kill`: a signal to it. `network`: its port on the loopback. `root`: rights of root.
+    """
+    with (
+        TemporaryDirectory(prefix="dpdb-probe-") as folder,
+        socket.create_server(("127.0.0.1", 0)) as server,
+        Box(StudentFile("probe", ""), 20, sandbox_kind=kind) as box,
+        box.process() as process,
+    ):
+        path = Path(folder) / "trial.csv"
+        path.write_text("secret", encoding="utf-8")
+        port = server.getsockname()[1]
+        return frozenset(process.ask(["probe", str(path), os.getpid(), port]))
+
+
+_RUNNING: set[Box] = set()
+
+
+def end_all() -> None:
+    """End all boxes of this process; whoever waits for one gets an error."""
+    for box in tuple(_RUNNING):
+        box.end()
+
+
+class Box:
+    """A host for processes that run one file's code, with so many seconds for all of them.
+
+    What the code prints goes to `shown`, a file that the operating system knows, or nowhere.
+    """
+
+    def __init__(
+        self,
+        file: StudentFile,
+        seconds: int,
+        shown: int = NOWHERE,
+        *,
+        sandbox_kind: Sandbox | None = None,
+    ):
+        self.file, self.seconds = file, seconds
+        self._kind = sandbox_kind or sandbox()
+        self._uid = UIDS[secrets.randbelow(len(UIDS))]
+        self._control, other = socket.socketpair()
+        self.socket: socket.socket | None = None
+        with other:
+            self._host = subprocess.Popen(  # noqa: S603 (dpdb's own module)
+                [
+                    *_wall(self._kind, self._uid),
+                    *(sys.executable, "-P", "-B", "-u", "-X", "utf8"),
+                    *("-m", "dpdb.lab.classroom.player", str(seconds + 1)),
+                ],
+                stdin=other.fileno(),
+                stdout=shown,
+                stderr=shown,
+                cwd="/",
+                env={
+                    "PATH": "/usr/bin:/bin",
+                    "LANG": "C.UTF-8",
+                    "HOME": "/",
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "PYTHONPATH": os.pathsep.join(map(str, (_PACKAGE.parent, *_libraries()))),
+                },
+                start_new_session=True,
+            )
+        self.deadline = time.monotonic() + seconds
+
+    def __enter__(self) -> Box:
+        _RUNNING.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _RUNNING.discard(self)
+        self.end()
+        self._control.close()
+        self._host.wait()
+
+    def process(self) -> Process:
+        """A new process; all earlier ones are ended, with what they left behind."""
+        mine, theirs = socket.socketpair()
+        self.socket = mine
+        with theirs, suppress(OSError):  # of a host that has ended, the process will tell
+            socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+        return Process(self, mine)
+
+    def end(self) -> None:
+        """End the host with all that it started, and the connections.
+
+        Without a sandbox, what has left the host's group lives on: nobody waits for it.
+        """
+        if self._host.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._host.pid, signal.SIGKILL)
+        if self._kind is Sandbox.USER:
+            subprocess.run([*_other_user(self._uid), "sh", "-c", "kill -KILL -1"], check=False)  # noqa: S603
+        for line in filter(None, (self._control, self.socket)):
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+    def ended(self) -> StudentFileError:
+        """The error of a process that has closed its socket before it answered."""
+        try:
+            self._control.settimeout(5)
+            self._control.sendall(b"?")
+            status = int(self._control.recv(8))
+            reason = signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        except (OSError, ValueError):
+            reason = "with its host"
+        return self.file.error(f"its process ended before it had answered ({reason})")
+
+
+class Process:
+    """A process in a box, which runs the file's code once it is asked."""
+
+    def __init__(self, box: Box, line: socket.socket):
+        self._box, self._line, self._asked = box, line, 0
+        self._greeted = False
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+
+    def error(self, why: str) -> StudentFileError:
+        """An error in the file, in words."""
+        return self._box.file.error(why)
+
+    def ask(
+        self, request: Sequence[Json], database: Database | None = None, longest: int = USUAL
+    ) -> Json:
+        """The reply to a request; the statements that the code sends go to `database`."""
+        if not self._greeted:
+            self._greeted = True
+            self._send([self._box.file.name, self._box.file.text])
+        message = self._exchanged(request, longest)
+        while database is not None and "execute" in message:
+            message = self._exchanged(self._answer(message["execute"], database), longest)
+        if "done" in message:
+            return message["done"]
+        failed = message.get("failed", "it sent something that was not asked for")
+        raise self.error(str(failed)[:2000].encode(errors="replace").decode())
+
+    def _answer(self, text: object, database: Database) -> Json:
+        try:
+            statement = text_of(text, "a statement")
+        except Unfit as unfit:
+            raise self.error(str(unfit)) from None
+        self._asked += len(statement) + OF_AN_ANSWER
+        if self._asked > MOST_ASKED:
+            raise self.error("it asks too much: all statements of a run have to be shorter")
+        try:
+            return {"answer": to_wire(database.execute(statement))}
+        except Refused as refused:
+            return {"refused": str(refused)}
+
+    def _exchanged(self, message: Json, longest: int) -> dict[str, Json]:
+        self._send(message)
+        length = int.from_bytes(self._received(HEAD))
+        if length > longest:
+            raise self.error(f"it sent more than {longest >> 20} MiB at once")
+        try:
+            received = unpacked(bytes(self._received(length)))
+        except (ValueError, RecursionError):
+            raise self.error("it sent what cannot be read") from None
+        if not isinstance(received, dict):
+            raise self.error("it sent what cannot be read")
+        return received
+
+    def _send(self, message: Json) -> None:
+        try:
+            self._wait()
+            self._line.sendall(packed(message))
+        except TimeoutError:
+            raise self._late() from None
+        except OSError:
+            raise self._box.ended() from None
+
+    def _received(self, length: int) -> bytearray:
+        received = bytearray()
+        while len(received) < length:
+            try:
+                self._wait()
+                part = self._line.recv(min(length - len(received), 1 << 16))
+            except TimeoutError:
+                raise self._late() from None
+            except OSError:
+                raise self._box.ended() from None
+            if not part:
+                raise self._box.ended()
+            received += part
+        return received
+
+    def _wait(self) -> None:
+        """Let the next use of the socket wait until the file's time is over, and no longer."""
+        left = self._box.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._line.settimeout(left)
+
+    def _late(self) -> StudentFileError:
+        self._box.end()
+        return self.error(f"it was not done after {self._box.seconds} seconds, and was ended")
+
+
+_PACKAGE = Path(dpdb.__file__).parent
+
+
+def _libraries() -> Iterator[Path]:
+    """The folders of installed packages."""
+    for name in sys.path:
+        if Path(name).name in ("site-packages", "dist-packages") and Path(name).is_dir():
+            yield Path(name)
+
+
+def _wall(kind: Sandbox, uid: int) -> list[str]:
+    """The command that runs another one in such a sandbox.
+
+    Limits on processes do not hold root, so root becomes another user in bubblewrap, too; others
+    have a namespace of users there.
+    """
+    root = os.getuid() == 0
+    match kind:
+        case Sandbox.BUBBLEWRAP if root:
+            kept = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+            return [*_bubblewrap(kept), *_other_user(uid)]
+        case Sandbox.BUBBLEWRAP:
+            return _bubblewrap(["--unshare-user"])
+        case Sandbox.USER:
+            return _other_user(uid)
+        case Sandbox.NONE:
+            return []
+
+
+def _other_user(uid: int) -> list[str]:
+    """The command that runs another one as a user who is nobody else."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
+
+
+def _bubblewrap(rights: Sequence[str]) -> list[str]:
+    """bubblewrap with nothing to write to, and to read only what Python and dpdb are made of."""
+    words = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += [*rights, "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
+    for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64"):
+        if Path(name).is_symlink():
+            words += ["--symlink", str(Path(name).readlink()), name]
+        elif Path(name).is_dir():
+            words += ["--ro-bind", name, name]
+    for name in ("/etc/alternatives", "/etc/ld.so.cache"):
+        words += ["--ro-bind-try", name, name]
+    prefixes = map(Path, (sys.base_prefix, sys.prefix))
+    code = {
+        each for path in (*prefixes, _PACKAGE, *_libraries()) for each in (path, path.resolve())
+    }
+    for path in sorted(code):
+        if any(parent in code or parent == Path("/usr") for parent in (path, *path.parents)[1:]):
+            continue
+        # Folders that bubblewrap makes unasked are closed to the other user.
+        for parent in [*path.parents][-2::-1]:
+            words += ["--dir", str(parent)]
+        words += ["--ro-bind", str(path), str(path)]
+    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
