@@ -81,7 +81,8 @@ RUN = {
         "prompt",
         "serve",
     },  # test_budget_recipes and test_two_users, test_recording
-    "sh": {"howto", "budgets", "lesson", "developing", "serve"},  # test_a_stranger, pages' tests
+    # test_a_stranger, pages' tests
+    "sh": {"howto", "budgets", "lesson", "developing", "serve", "teaching"},
     **{
         kind: {"serve"} for kind in ("ini", "json", "nginx", "caddy", "dockerfile")
     },  # test_serve_page

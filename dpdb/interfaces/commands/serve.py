@@ -62,7 +62,7 @@ class _Place:
 
         The port outside is another where a container or a proxy maps it, so the name may be alone.
         """
-        names = {"127.0.0.1", "localhost", "[::1]"} if _is_loopback(self.host) else set[str]()
+        names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(self.host) else set[str]()
         ended = {f"{each}{self.end}" for each in {self.name, *names}}
         return frozenset(each.lower() for each in (self.name, *ended))
 
@@ -91,7 +91,7 @@ def main(words: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as held:
         listeners = [
-            held.enter_context(_listening(name, *address))
+            held.enter_context(listening(name, *address))
             for name, address in (("--http", options.http), ("--postgres", options.postgres))
             if address is not None
         ]
@@ -110,11 +110,11 @@ def parser() -> argparse.ArgumentParser:
     )
     add = result.add_argument
     add("files", nargs="+", metavar="FILE", help="a policy, or data files")
-    add("--http", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
+    add("--http", type=address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
         help="where to listen: 127.0.0.1:8080")  # fmt: skip
-    add("--postgres", type=_address, metavar="HOST:PORT",
+    add("--postgres", type=address, metavar="HOST:PORT",
         help="where to listen for psql and other clients of PostgreSQL")  # fmt: skip
-    add("--name", type=_name, metavar="HOST",
+    add("--name", type=host_name, metavar="HOST",
         help="the host by which browsers call the server, such as stats.example.org")  # fmt: skip
     add("--workers", type=_workers, default=1, metavar="N",
         help="processes that hold the tables: 1 is best for small ones")  # fmt: skip
@@ -131,14 +131,16 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def _address(text: str) -> tuple[str, int]:
+def address(text: str) -> tuple[str, int]:
+    """The host and port of an argument such as `127.0.0.1:8080`."""
     host, colon, port = text.rpartition(":")
     if not (host and colon and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
         raise argparse.ArgumentTypeError("write HOST:PORT, such as 127.0.0.1:8080")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _name(text: str) -> str:
+def host_name(text: str) -> str:
+    """The host of an argument, such as `stats.example.org`."""
     if not re.fullmatch(r"[A-Za-z0-9.-]{1,253}", text):
         raise argparse.ArgumentTypeError("write a host alone, such as stats.example.org")
     return text
@@ -157,7 +159,8 @@ def _workers(text: str) -> int:
     return int(text)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine alone."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -168,8 +171,8 @@ def _place(options: argparse.Namespace, policy: Policy, people: People | None, p
     """Where to listen; raises UsageError where others could ask who are not known, or overheard."""
     host, _ = options.http
     secure = options.certificate is not None or options.proxy is not None
-    afar = options.postgres is not None and not _is_loopback(options.postgres[0])
-    if options.proxy is not None or not _is_loopback(host) or afar:
+    afar = options.postgres is not None and not is_loopback(options.postgres[0])
+    if options.proxy is not None or not is_loopback(host) or afar:
         files = " ".join(map(str, options.files))
         if policy.lasting is None:
             raise UsageError(
@@ -192,7 +195,7 @@ def _place(options: argparse.Namespace, policy: Policy, people: People | None, p
                 "psql from other machines is served by TLS of dpdb itself",
                 hint="--certificate FILE --key FILE",
             )
-        if options.name is None and (options.proxy is not None or not _is_loopback(host)):
+        if options.name is None and (options.proxy is not None or not is_loopback(host)):
             raise UsageError(
                 "the name by which browsers call the server is not known",
                 hint="--name stats.example.org",
@@ -220,7 +223,7 @@ def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
     return context
 
 
-def _listening(option: str, host: str, port: int) -> socket.socket:
+def listening(option: str, host: str, port: int) -> socket.socket:
     """The socket; raises UsageError where the address cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -304,7 +307,7 @@ async def _serve(
         async with AsyncExitStack() as doors:
             for listener in listeners[1:]:
                 host, port = options.postgres[0], listener.getsockname()[1]
-                door = Door(front, database, tls, near=_is_loopback(host))
+                door = Door(front, database, tls, near=is_loopback(host))
                 await door.open(listener)
                 doors.push_async_callback(door.close)
                 print(f"psql -h {host} -p {port} {database}", flush=True)

@@ -114,50 +114,52 @@ def coins(seats: int, seed: int) -> tuple[int, ...]:
     return tuple(np.random.default_rng([seed, seats]).integers(2, size=seats).tolist())
 
 
+class Asker:
+    """The database of a stage, asked about one subset of the seats after another."""
+
+    def __init__(self, stage: Stage, bits: Sequence[int], directory: Path, seed: int):
+        scenario = Scenario(columns(len(bits)), list(enumerate(bits, 1)), None, table="room")
+        self._database = Wire(stage.defence.open(scenario, directory, seed))
+        self._chosen, self._counts = list[Sequence[int]](), list[float]()
+        self.turn = Turn("", "", 0, UNKNOWN * len(bits))
+        """The state after the last question."""
+        if stage.budget:  # the first question counts the whole room; those that follow are cheaper
+            self._database.execute(f"SET epsilon = {float(HONEST):g}")
+            answer = self._database.execute(WHOLE_ROOM)
+            self._database.execute(f"SET epsilon = {float(EACH):g}")
+            count, left = _said(answer), _left(answer)
+            self.turn = replace(self.turn, sql=WHOLE_ROOM, answer=count, left=left, honest=count)
+
+    def ask(self, subset: Sequence[int]) -> Turn:
+        """The turn after the count of the ones in a subset, given as zeros and ones."""
+        sql, turn = question(subset), self.turn
+        try:
+            answer = self._database.execute(sql)
+        except Refused as refusal:
+            self.turn = replace(turn, sql=sql, answer=str(refusal), refused=True)
+            return self.turn
+        self._chosen.append(subset)
+        self._counts.append(number(answer))
+        self.turn = replace(
+            turn,
+            sql=sql,
+            answer=_said(answer),
+            asked=len(self._counts),
+            guesses=believed(estimates(self._chosen, self._counts).tolist()),
+            left=None if turn.left is None else _left(answer),
+        )
+        return self.turn
+
+
 def play(stage: Stage, bits: Sequence[int], directory: Path, seed: int) -> Iterator[Turn]:
     """The steps of a stage, each after its question was answered by a session."""
-    seats = len(bits)
-    scenario = Scenario(columns(seats), list(enumerate(bits, 1)), None, table="room")
-    database = Wire(stage.defence.open(scenario, directory, seed))
-    step = Turn("", "", 0, UNKNOWN * seats)
+    asker, drawn = Asker(stage, bits, directory, seed), subsets(len(bits), seed)
     if stage.budget:
-        step = _counted_honestly(database, step)
-        yield step
-    drawn, chosen = subsets(seats, seed), list[tuple[int, ...]]()
-    counts: list[float] = []
-    while not step.refused and (stage.questions is None or step.asked < stage.questions):
-        chosen.append(next(drawn))
-        step = _asked(database, step, chosen, counts)
-        yield step
-
-
-def _asked(
-    database: Wire, step: Turn, chosen: Sequence[tuple[int, ...]], counts: list[float]
-) -> Turn:
-    """The next step: ask about the last of the subsets, and add its count to `counts`."""
-    sql = question(chosen[-1])
-    try:
-        answer = database.execute(sql)
-    except Refused as refusal:
-        return replace(step, sql=sql, answer=str(refusal), refused=True)
-    counts.append(number(answer))
-    return replace(
-        step,
-        sql=sql,
-        answer=_said(answer),
-        asked=len(counts),
-        guesses=believed(estimates(chosen, counts).tolist()),
-        left=None if step.left is None else _left(answer),
-    )
-
-
-def _counted_honestly(database: Wire, step: Turn) -> Turn:
-    """The first question under a budget; those that follow are cheaper."""
-    database.execute(f"SET epsilon = {float(HONEST):g}")
-    answer = database.execute(WHOLE_ROOM)
-    database.execute(f"SET epsilon = {float(EACH):g}")
-    count = _said(answer)
-    return replace(step, sql=WHOLE_ROOM, answer=count, left=_left(answer), honest=count)
+        yield asker.turn
+    while not asker.turn.refused and (
+        stage.questions is None or asker.turn.asked < stage.questions
+    ):
+        yield asker.ask(next(drawn))
 
 
 def subsets(seats: int, seed: int) -> Iterator[tuple[int, ...]]:

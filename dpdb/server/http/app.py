@@ -29,7 +29,7 @@ from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, LedgerError, error_text
 from dpdb.server.asking import STATUSES, Front, result
 from dpdb.server.http.assistants import AssistantsApp
-from dpdb.server.http.guard import MOST_BODY, Guard, body_of, is_own, limited
+from dpdb.server.http.guard import MOST_BODY, MOST_OF_ADDRESS, Guard, body_of, is_own, limited
 from dpdb.server.http.pages import html
 from dpdb.server.http.pages.site import Site
 from dpdb.server.limits import Rates, network
@@ -256,11 +256,18 @@ async def _api(_: Asked) -> Response:
 class HttpServer(uvicorn.Server):
     """Serves an application until SIGTERM or SIGINT, and then ends as it should."""
 
-    def __init__(self, app: Guard, *, proxy: str | None = None, tls: SSLContext | None = None):
+    def __init__(
+        self,
+        app: Guard,
+        *,
+        proxy: str | None = None,
+        tls: SSLContext | None = None,
+        of_address: int = MOST_OF_ADDRESS,
+    ):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=limited(proxy, tls),
+                http=limited(proxy, tls, of_address),
                 ws="none",
                 lifespan="on",
                 log_config=None,

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from socket import IPPROTO_TCP, TCP_NODELAY
 from ssl import SSLContext
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -53,8 +54,8 @@ HEADERS = {
 class Entrance:
     """A place for each connection, but for a declared proxy's, which has one for each client."""
 
-    def __init__(self, proxy: str | None) -> None:
-        self._places, self._proxy = Places(MOST_OF_ADDRESS, MOST_CONNECTIONS), proxy
+    def __init__(self, proxy: str | None, of_address: int = MOST_OF_ADDRESS) -> None:
+        self._places, self._proxy = Places(of_address, MOST_CONNECTIONS), proxy
 
     def enter(self, transport: asyncio.Transport) -> str | None:
         """The place, to be left; without one the connection is closed."""
@@ -200,9 +201,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
 
-def limited(proxy: str | None, tls: SSLContext | None) -> Any:  # noqa: ANN401 (for uvicorn)
+def limited(proxy: str | None, tls: SSLContext | None, of_address: int = MOST_OF_ADDRESS) -> Any:  # noqa: ANN401 (for uvicorn)
     """The maker of a connection's protocol; the server's connections have places in common."""
-    entrance = Entrance(proxy)
+    entrance = Entrance(proxy, of_address)
     own = {"entrance": entrance if tls is None else None}
     http = type("Limited", (LimitedProtocol,), own)
     return http if tls is None else lambda **given: _Tls(http(**given), entrance, tls)
@@ -269,3 +270,17 @@ async def body_of(request: Request, most: int) -> bytes:
     except ClientDisconnect:
         raise HTTPException(400, "the request did not arrive") from None
     return b"".join(parts)
+
+
+async def form_of(request: Request, most: int, *, fields: int, secure: bool) -> dict[str, str]:
+    """The fields of a form that one of the server's pages has sent.
+
+    Raises HTTPException: 403 for a form of another site, 400 for what is none.
+    """
+    if not is_own(request, secure=secure):
+        raise HTTPException(403, "the form is from another site")
+    body = await body_of(request, most)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=fields))
+    except ValueError:
+        raise HTTPException(400, "this is no form") from None

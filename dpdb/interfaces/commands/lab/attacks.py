@@ -16,6 +16,7 @@ from dpdb.interfaces.cli.arguments import data_file, epsilon_as_float, limit, se
 from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, write
 from dpdb.interfaces.commands.lab.class_files import audit, score
 from dpdb.interfaces.commands.lab.room import main as room
+from dpdb.interfaces.commands.lab.serve import main as serve
 from dpdb.lab.attack import PROTECTED_AT, Attack, Scenes
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.box import TIME_LIMIT, TO_ERRORS, StudentFile
@@ -38,6 +39,8 @@ def main(words: list[str]) -> int:
         return room(words[1:])
     if words[:1] == ["audit"]:
         return audit(words[1:])
+    if words[:1] == ["serve"]:
+        return serve(words[1:])
     if "--score" in words:
         return score(words)
     options = parser().parse_args(words)
@@ -57,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     result = Parser(
         "dpdb lab",
         "[ATTACK | FILE.py | --all] [options]\n"
-        "       dpdb lab room | audit | --score DIR [options]",
+        "       dpdb lab room | audit | serve | --score DIR [options]",
         "Attacks on statistical databases, with their defence off and on. "
         "Without ATTACK: which there are. `dpdb lab room` plays one with secrets of your own.",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,7 +23,7 @@ from dpdb.policy.catalog import Table
 from dpdb.policy.names import written
 from dpdb.records import dataclass
 from dpdb.server.asking import STATUSES, Front, Given, fresh, result
-from dpdb.server.http.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, body_of, is_own
+from dpdb.server.http.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, form_of
 from dpdb.server.http.pages import html
 from dpdb.server.http.pages.help import PAGES, help_view
 from dpdb.server.logins import REFUSED, BrowserSession
@@ -198,14 +198,8 @@ class Site:
 
     async def _form(self, request: Request, most: int) -> dict[str, str]:
         """The fields of a form that one of our pages has sent; others are refused with 403."""
-        if not is_own(request, secure=self._front.setting.secure):
-            raise HTTPException(403, "the form is from another site")
-        body = await body_of(request, most)
-        try:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-        except ValueError:
-            raise HTTPException(400, "this is no form") from None
-        return dict(pairs)
+        secure = self._front.setting.secure
+        return await form_of(request, most, fields=_MOST_FIELDS, secure=secure)
 
     async def _page(
         self,

@@ -1,0 +1,113 @@
+"""The views of a class, as HTML: templates escape every name and every text that was typed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from dpdb.lab.classroom.room import stages
+from dpdb.lab.live.game import FEWEST, Game, RoomView
+from dpdb.lab.live.state import PAGES, ROOM, Seat, State
+from dpdb.records import dataclass
+from dpdb.server.http.pages import html
+
+_STATIC = {"page.css": "text/css", "icon.svg": "image/svg+xml", "live.css": "text/css",
+           "live.js": "text/javascript"}  # fmt: skip
+_OF_SERVER = ("page.css", "icon.svg")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A view at a moment: what every page of it shows, and the name of the page."""
+
+    page: str
+    """A page of another name has other forms, and is loaded anew."""
+    html: str
+    title: str
+    forms: str = ""
+    """The template of the forms, which stay while `html` changes."""
+    about: Mapping[str, object] | None = None
+    """The values that the forms show."""
+
+
+def page(view: str, shown: Shown, **values: object) -> str:
+    """The whole page of a view."""
+    about = {"refusal": "", "typed": {}} | values | dict(shown.about or {})
+    return rendered("view", view=view, shown=shown, form=secrets.token_urlsafe(9), **about)
+
+
+def message(text: str) -> str:
+    """The page of an error."""
+    return rendered("message", message=text)
+
+
+def stranger(state: State, seat: Seat | None) -> Shown:
+    """The page of who has no seat: to join, or to wait for the teacher."""
+    if seat is not None:
+        return Shown("wait", rendered("wait", seat=seat), state.title)
+    return Shown("join", "", state.title, "join")
+
+
+def seat(state: State, seat: Seat, room: RoomView | None) -> Shown:
+    """The page of a student."""
+    name, forms = state.page, ""
+    values: dict[str, object] = {"state": state, "seat": seat, "room": room}
+    if state.page == ROOM:
+        if not state.room.chairs:
+            name, forms = "room-bit", "bit"
+        elif state.room.class_asks:
+            name, forms = "room-asks", "chairs"
+    return Shown(f"{name} {seat.number}", rendered("seat", **values), state.title, forms, values)
+
+
+def board(state: State, room: RoomView | None, origin: str) -> Shown:
+    """The page of the projector."""
+    values: dict[str, object] = {"state": state, "room": room, "origin": origin}
+    return Shown("board", rendered("board", **values), state.title)
+
+
+def control(state: State, game: Game, here: Mapping[int, int]) -> Shown:
+    """The page of the teacher."""
+    room = game.view()
+    chairs = len(state.room.chairs) or max(FEWEST, len(state.present))
+    values: dict[str, object] = {
+        "state": state,
+        "room": room,
+        "paused": game.paused,
+        "here": here,
+        "pages": PAGES,
+        "stages": [stage.title for stage in stages(chairs)],
+    }
+    return Shown("control", rendered("control", **values), state.title)
+
+
+def rendered(name: str, **values: object) -> str:
+    """A template filled with values, each of them escaped."""
+    return _environment().get_template(f"{name}.html").render(values)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("dpdb.lab.live"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["percent"] = lambda rate, digits=0: f"{rate:.{digits}%}"
+    return made
+
+
+@cache
+def static(name: str) -> tuple[bytes, str] | None:
+    """A file of the pages with its type; None where there is none of this name."""
+    if name not in _STATIC:
+        return None
+    if name in _OF_SERVER:
+        return html.static(name), _STATIC[name]
+    return files("dpdb.lab.live").joinpath("static", name).read_bytes(), _STATIC[name]
