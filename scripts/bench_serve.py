@@ -129,7 +129,7 @@ async def _desk(path: Path, workers: int) -> AsyncIterator[Served]:
 @asynccontextmanager
 async def _http(path: Path, workers: int) -> AsyncIterator[Served]:
     book = _book(path)
-    if not book.ask("SELECT 1 FROM users"):
+    if not book.accounts():
         for name in CLIENTS:
             insert(book, key_of(book), new_user(name, None))
     heads = {name: f"Authorization: Bearer {new_token(book, name)}\r\n" for name in CLIENTS}

@@ -179,6 +179,6 @@ def analyst(book: Book, given: str | None) -> str:
         return user()
     if not is_name(given):
         raise UsageError(f"the name of an analyst has 1 to {LONGEST_NAME} visible characters")
-    if os.getuid() != book.path.stat().st_uid:
+    if os.getuid() != book.owner:
         raise LedgerError("only the owner of the ledger asks for another analyst")
     return given

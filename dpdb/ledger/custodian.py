@@ -8,13 +8,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
+from pathlib import Path
 
 from dpdb.errors import LedgerError, UsageError
 from dpdb.ledger import people
-from dpdb.ledger.book.book import Book, Sealed, anchor_of, create
+from dpdb.ledger.book.book import Book, Contents, Sealed, sealed_after
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.book.entries import Charge, Decision, Entry, Totals
+from dpdb.ledger.book.forms import book_at, create
 from dpdb.ledger.book.state import RENEW, decision_of, is_due, region_in, renewed, totals_of
 from dpdb.ledger.spending import Spent
 from dpdb.ledger.terms import TermTexts, described, neighbors_in, tables_in
@@ -54,12 +56,12 @@ def open_budget(policy: Policy, who: str, key: str, digests: Digests) -> None:
     """
     lasting = lasting_budget(policy)
     for path in (lasting.ledger, lasting.anchor):
-        if path is not None and not path.exists():
+        if isinstance(path, Path) and not path.exists():
             check_output(path, files_of_policy(replace(policy, lasting=None)), new=True)
     limits = None if lasting.analysts is None else dict(lasting.analysts)
     decision = Decision("open", "", described(policy), limits, digests, key, 0, 0)
     first = Entry(0, int(time.time()), who, decision, Totals(), 0, {}, None)
-    create(lasting.ledger, first, anchor_of(lasting))
+    create(lasting, Contents(key, [sealed_after(None, first)]), begins=True)
 
 
 def book_of(policy: Policy) -> Book:
@@ -71,7 +73,7 @@ def book_to_accept_for(policy: Policy) -> Book:
     """The ledger, where its anchor may be one that only the new policy has."""
     lasting = lasting_budget(policy)
     if lasting.anchor is not None:
-        unanchored = Book(lasting.ledger)
+        unanchored = book_at(replace(lasting, anchor=None))
         last = unanchored.last()
         if not decision_of(unanchored, last.entry).terms["anchored"]:
             Anchor(lasting.anchor).begin(last.entry.number, last.seal)
@@ -213,7 +215,7 @@ def _decide(book: Book, who: str, change: _Change) -> Decision:
             totals, grouped = Totals(), None
         elif decision.version == number:
             totals, grouped = Totals(totals.loss, totals.queries), None
-        return Entry(number, int(time.time()), who, decision, totals, number, entry.latest, grouped)
+        return Entry(number, book.now(), who, decision, totals, number, entry.latest, grouped)
 
     book.append(entry_after)
     return made[0]
@@ -230,7 +232,7 @@ def verified(book: Book) -> Iterator[Sealed]:
         rebuilt = _begun(book, sealed.entry) if rebuilt is None else rebuilt
         if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
             raise LedgerError(
-                f"entry {sealed.entry.number} of {book.path} is not what those before it lead to"
+                f"entry {sealed.entry.number} of {book.place} is not what those before it lead to"
             )
         match sealed.entry.event:
             case Decision() as decision:

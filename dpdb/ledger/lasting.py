@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import field, replace
 from threading import Lock
 
 from dpdb.errors import LedgerError
 from dpdb.ledger.accounts import Account, Change, Rehearsal, Spender, analyst
-from dpdb.ledger.book.book import Book, Sealed
+from dpdb.ledger.book.book import Book, Sealed, has_moved, moved_to
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.entries import Charge, Decision, Entry
 from dpdb.ledger.book.state import State, StateReader, decision_of, renew_where_over, totals_of
@@ -233,6 +232,8 @@ class LastingLedger(Ledger, ReleaseStore):
         decision, limits = state.decision, state.decision.limits
         if decision is self._session.allowed:
             return state
+        if (to := moved_to(last.entry)) is not None:
+            raise has_moved(self.book, to)
         check_session(decision.terms, self.policy)
         if decision.version != self._session.opened.version:
             raise LedgerError(
@@ -257,10 +258,10 @@ class LastingLedger(Ledger, ReleaseStore):
         return known
 
     def _entry(self, last: Entry, change: Change) -> Entry:
-        number, now = last.number + 1, int(time.time())
+        number, now = last.number + 1, self.book.now()
         if now < last.time - CLOCKS_DIFFER:
             raise LedgerError(
-                "the clock of this machine is behind the last entry of the ledger",
+                "the clock of the ledger's machine is behind its last entry",
                 hint="set the clock; if the entry was of a wrong one: dpdb budget accept POLICY",
             )
         return Entry(

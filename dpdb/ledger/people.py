@@ -1,7 +1,7 @@
-"""The accounts of people who ask a server: rows of the ledger's file beside its chain of entries.
+"""The accounts of people who ask a server: rows of the ledger beside its chain of entries.
 
 An account has a name, which is an analyst's, a password for the page and a token for programs. The
-file keeps what both can be checked with: scrypt of a password (RFC 7914), and of a token, which
+ledger keeps what both can be checked with: scrypt of a password (RFC 7914), and of a token, which
 nobody can guess, SHA-256 and a verifier of SCRAM-SHA-256 (RFC 5802, 7677). Each row is sealed with
 the ledger's key. No entry, and so no export of entries, has anything of it.
 """
@@ -33,7 +33,6 @@ _MEMORY = 2**26
 _TURNS = 4096
 """The iterations of SCRAM; RFC 7677 (4) asks for no fewer."""
 _PURPOSE = b"an account"
-_ROWS = "SELECT name, text, seal FROM users ORDER BY name"
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def scram_verifier(password: str, salt: bytes) -> str:
 
 def users(book: Book, key: bytes) -> dict[str, User]:
     """All accounts by name, in order; raises LedgerError where a row was changed."""
-    return _checked(book, key, book.ask(_ROWS))
+    return _checked(book, key, book.accounts())
 
 
 def _checked(book: Book, key: bytes, rows: list[tuple[str, str, bytes]]) -> dict[str, User]:
@@ -112,7 +111,7 @@ def _checked(book: Book, key: bytes, rows: list[tuple[str, str, bytes]]) -> dict
     for name, text, kept in rows:
         if not hmac.compare_digest(_seal(key, name, text), kept):
             raise LedgerError(
-                f"the account {name} in {book.path} was changed by something else than dpdb",
+                f"the account {name} in {book.place} was changed by something else than dpdb",
                 hint=f"dpdb user remove {name} POLICY, and add it again",
             )
         found[name] = User(name, **json.loads(text))
@@ -122,20 +121,20 @@ def _checked(book: Book, key: bytes, rows: list[tuple[str, str, bytes]]) -> dict
 def insert(book: Book, key: bytes, user: User) -> None:
     """Add an account, in a transaction; raises UsageError where there is one of the name."""
     with book.changing():
-        if book.ask("SELECT 1 FROM users WHERE name = ?", user.name):
+        if user.name in _names(book):
             raise UsageError(
                 f"there is an account {user.name} already",
                 hint="dpdb user token NAME POLICY makes a new token; for a new password remove "
                 "the account, and add it again: what was spent stays spent",
             )
-        book.ask("INSERT INTO users VALUES (?, ?, ?)", user.name, user.text, user.seal(key))
+        book.put_account(user.name, (user.text, user.seal(key)))
 
 
 def delete(book: Book, name: str) -> None:
     """Remove an account, in a transaction; raises UsageError where there is none."""
     with book.changing():
         _check_known(book, name)
-        book.ask("DELETE FROM users WHERE name = ?", name)
+        book.put_account(name, None)
 
 
 def new_token(book: Book, name: str) -> str:
@@ -144,8 +143,7 @@ def new_token(book: Book, name: str) -> str:
         _check_known(book, name)
         key = key_of(book)
         user, token = users(book, key)[name].with_token()
-        new = user.text, user.seal(key), name
-        book.ask("UPDATE users SET text = ?, seal = ? WHERE name = ?", *new)
+        book.put_account(name, (user.text, user.seal(key)))
     return token
 
 
@@ -160,7 +158,10 @@ def account_name(typed: str) -> str:
 
 
 class Accounts:
-    """The accounts as a server asks for them: read anew whenever the ledger's file has changed."""
+    """The accounts as a server asks for them: read anew when the ledger can have changed.
+
+    Where a server has the ledger, that is each second.
+    """
 
     def __init__(self, lasting: LastingBudget):
         self._book, self._lock = open_book(lasting), Lock()
@@ -207,9 +208,9 @@ class Accounts:
     @property
     def _users(self) -> dict[str, User]:
         with self._lock:
-            version = self._book.ask("PRAGMA data_version")
-            if version != self._version:  # of any table: charges change it, too
-                rows = self._book.ask(_ROWS)
+            version = self._book.accounts_version
+            if version != self._version:
+                rows = self._book.accounts()
                 if rows != self._rows:
                     self._known = _checked(self._book, self._key, rows)
                 self._rows, self._version = rows, version
@@ -217,10 +218,14 @@ class Accounts:
 
 
 def _check_known(book: Book, name: str) -> None:
-    names = [row[0] for row in book.ask("SELECT name FROM users")]
+    names = _names(book)
     if name not in names:
         hint = did_you_mean(name, names) or "dpdb user list POLICY tells which there are"
         raise UsageError(f"there is no account {name}", hint=hint)
+
+
+def _names(book: Book) -> list[str]:
+    return [name for name, *_ in book.accounts()]
 
 
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import field
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dpdb.errors import InvalidOption, Place
 from dpdb.policy.numbers import decimal
@@ -98,15 +101,70 @@ def valid_budget(budget: Budget, minimum_units: int = 1) -> Budget:
 
 
 SUFFIX = ".ledger"
+KEY_SUFFIX = ".ledger.key"
+"""The end of the name of the key's file beside the policy, where a server has the ledger."""
 LONGEST_NAME = 100
+_SCHEMES = ("postgresql", "postgres")
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_USUAL_SCHEMA = "dpdb"
+
+
+@dataclass(frozen=True)
+class LedgerServer:
+    """A schema of a PostgreSQL database with a ledger, such as `postgresql://db/h?schema=clinic`.
+
+    `address` is the URI of the database, as libpq takes it: parts that are left out come from the
+    environment.
+    """
+
+    address: str = field(repr=False)
+    schema: str = _USUAL_SCHEMA
+
+    @property
+    def place(self) -> str:
+        """The address in messages, without a user or a password."""
+        parts = urlsplit(self.address)
+        kept = [each for each in parse_qsl(parts.query) if each[0] in ("host", "port")]
+        settings = urlencode([*kept, ("schema", self.schema)], safe="/")
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{settings}"
+
+    @property
+    def has_standby(self) -> bool:
+        """Whether it names several hosts, so that another can take over."""
+        parts = urlsplit(self.address)
+        hosts = [value for key, value in parse_qsl(parts.query) if key in ("host", "hostaddr")]
+        return any("," in each for each in (parts.netloc, *hosts))
+
+
+def ledger_at(text: str, folder: Path = Path()) -> Path | LedgerServer:
+    """The ledger that a text names: a file, in `folder`, or an address; raises InvalidOption."""
+    if not text or "\0" in text:
+        raise InvalidOption("ledger is the name of a file, or the address of a PostgreSQL database")
+    if "://" not in text:
+        return folder / text
+    try:
+        parts = urlsplit(text)
+        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise InvalidOption("ledger is not the address of a database") from None
+    schemas = [value for key, value in settings if key == "schema"] or [_USUAL_SCHEMA]
+    named = len(schemas) == 1 and _SCHEMA.fullmatch(schemas[0])
+    if parts.scheme not in _SCHEMES or not named or len(parts.path) < 2:
+        raise InvalidOption(
+            "ledger is a file, or postgresql://HOST/DATABASE?schema=NAME with a name in small "
+            "letters, digits and _"
+        )
+    rest = urlencode([each for each in settings if each[0] != "schema"])
+    end = f"?{rest}" if rest else ""
+    return LedgerServer(f"{_SCHEMES[0]}://{parts.netloc}{parts.path}{end}", schemas[0])
 
 
 @dataclass(frozen=True)
 class LastingBudget:
-    """A named budget: what is spent of it is kept in a ledger, a file, for good."""
+    """A named budget: what is spent of it is kept in a ledger for good."""
 
     name: str
-    ledger: Path
+    ledger: Path | LedgerServer
     queries_in_all: int | None = None
     """The most queries of all sessions together; None where only each session has a limit."""
     analysts: tuple[tuple[str, Fraction], ...] | None = None
@@ -115,6 +173,8 @@ class LastingBudget:
     """A file elsewhere that tells an older copy of the ledger; None where there is none."""
     period: int | None = None
     """After how many days the budget is renewed; None where it is for good."""
+    key: Path | None = field(default=None, compare=False)
+    """The file of the key, where a server has the ledger; None where there is no policy file."""
 
     @property
     def duration(self) -> str:

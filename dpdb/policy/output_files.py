@@ -40,13 +40,13 @@ _HEAD = 128
 
 
 def files_of_policy(policy: Policy) -> tuple[Path, ...]:
-    """The files that belong to a policy: data, the policies beside them, ledger and anchor."""
+    """The files that belong to a policy: data, the policies beside them, ledger, anchor, key."""
     data = [path for table in policy.tables for path in data_files(*table.paths)]
     patterns = [path for table in policy.tables for path in table.paths if is_pattern(path)]
     policies = [unpacked_name(path).with_suffix(".toml") for path in data]
     lasting = policy.lasting
-    kept = () if lasting is None else (lasting.ledger, lasting.anchor)
-    return (*data, *patterns, *policies, *(path for path in kept if path is not None))
+    kept = () if lasting is None else (lasting.ledger, lasting.anchor, lasting.key)
+    return (*data, *patterns, *policies, *(path for path in kept if isinstance(path, Path)))
 
 
 def check_output(

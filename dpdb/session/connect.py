@@ -14,8 +14,10 @@ from dpdb.policy.budget import (
     Budget,
     Composition,
     LastingBudget,
+    LedgerServer,
     Neighbors,
     Timing,
+    ledger_at,
     valid_budget,
     valid_delta,
     valid_epsilon,
@@ -78,8 +80,8 @@ def connect(
     `separator`, `encoding` and `no_header`, which names the columns of a file without a header, are
     for CSV files without a policy; a policy says these itself.
 
-    `ledger` is the file of a budget that lasts, in place of what the policy says of it; `analyst`
-    is who asks of it, where the owner of the ledger asks for somebody else.
+    `ledger` is the file of a budget that lasts, or its address in PostgreSQL, in place of what the
+    policy says; `analyst` is who asks of it, where the owner of the ledger asks for somebody else.
 
     With `trial` the rows are made up from the policies, as in `Session.trial`, and no data are
     read.
@@ -185,7 +187,7 @@ def policy_of(
     budget = valid_budget(budget, joined.minimum_units)
     joined = replace(joined, budget=budget, neighbors=relation, timing=moments)
     if ledger is not None:
-        joined = replace(joined, lasting=_lasting(joined, Path(ledger)))
+        joined = replace(joined, lasting=_lasting(joined, str(ledger)))
     joined = with_bounds(joined, _exact_bounds(bounds or {}))
     if not trial:
         return _check_files(joined)
@@ -309,15 +311,24 @@ def _joined(policies: list[Policy]) -> Policy:
     return replace(first, tables=tables, unit=units.pop() if units else first.unit)
 
 
-def _lasting(policy: Policy, ledger: Path) -> LastingBudget:
+def _lasting(policy: Policy, given: str) -> LastingBudget:
     """The lasting budget in this ledger; where the policy names none, it is named after the file.
 
     The ledger knows the name of its budget, and refuses another.
     """
-    if "\0" in str(ledger) or not ledger.name:
+    try:
+        ledger = ledger_at(given)
+    except InvalidOption as error:
+        raise UsageError(error.message) from None
+    if isinstance(ledger, Path) and not ledger.name:
         raise UsageError(f"{ledger} is not the name of a file")
     if policy.lasting is not None:
         return replace(policy.lasting, ledger=ledger)
+    if isinstance(ledger, LedgerServer):
+        raise UsageError(
+            "a ledger on a server is of a budget that a policy names",
+            hint='[budget] name = "…" in the policy',
+        )
     return LastingBudget(ledger.stem, ledger)
 
 

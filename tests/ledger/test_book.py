@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import BudgetExceeded, InternalError, LedgerError
-from dpdb.ledger import custodian, lasting
-from dpdb.ledger.book import database, plan_text
-from dpdb.ledger.book.book import Book
+from dpdb.ledger import custodian
+from dpdb.ledger.book import database, file_book, plan_text
+from dpdb.ledger.book.file_book import FileBook
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
@@ -215,7 +215,7 @@ def test_a_lost_entry_is_noticed_before_the_answer(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = opened(folder)
-    monkeypatch.setattr(Book, "_insert", lambda self, sealed: None)
+    monkeypatch.setattr(FileBook, "_insert", lambda self, sealed: None)
     with pytest.raises(LedgerError, match="damaged"):
         ledger.charge(LOSS, None)
 
@@ -241,7 +241,7 @@ def test_an_interruption_leaves_no_lock(folder: Path, monkeypatch: pytest.Monkey
     ledger = opened(folder)
     for step in ("last", "_insert", "_check_same_files"):
         with monkeypatch.context() as patched:
-            patched.setattr(Book, step, _interrupted)
+            patched.setattr(FileBook, step, _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 ledger.charge(LOSS, None)
         other = again(ledger)
@@ -303,10 +303,10 @@ def test_a_refusal_lets_others_go_on(folder: Path) -> None:
 def test_a_clock_that_is_set_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = opened(folder)
     now = ledger.book.last().entry.time
-    monkeypatch.setattr(lasting.time, "time", lambda: now - 10)
+    monkeypatch.setattr(file_book.time, "time", lambda: now - 10)
     ledger.charge(LOSS, None)
     assert ledger.book.last().entry.time == now
-    monkeypatch.setattr(lasting.time, "time", lambda: now - 86_400)
+    monkeypatch.setattr(file_book.time, "time", lambda: now - 86_400)
     with pytest.raises(LedgerError, match="the clock"):
         ledger.charge(LOSS, None)
     custodian.accept(ledger.book, ledger.policy, "custodian", "the clock was wrong", {})

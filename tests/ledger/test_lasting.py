@@ -24,6 +24,7 @@ from dpdb.privacy.accounting.loss import pure
 from tests.support.lasting import TABLE, at, opened, policy_in, verify
 
 TENTH = Fraction(1, 10)
+pytestmark = pytest.mark.usefixtures("form")
 
 
 def of(epsilon: Fraction) -> ComposedLoss:

@@ -14,6 +14,7 @@ from dpdb.ledger import custodian
 from dpdb.ledger.book import state
 from dpdb.ledger.book.book import Book
 from dpdb.ledger.book.entries import Decision
+from dpdb.ledger.book.server_book import ServerBook
 from dpdb.ledger.book.state import renew_where_over, spent_in_all
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.policy.budget import Budget, Composition
@@ -26,10 +27,11 @@ from tests.support.lasting import at, policy_in, verify
 HALF = ComposedLoss.of(pure(Fraction(1, 2)))
 SMALL = ComposedLoss.of(pure(Fraction(1, 10)))
 DAY = 86_400
+pytestmark = pytest.mark.usefixtures("form")
 
 
 class Clock:
-    """The clock of this machine, which a test sets."""
+    """The clock of the ledger's machine, which a test sets."""
 
     def __init__(self) -> None:
         self.now = time.time()
@@ -42,6 +44,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(time, "time", made)
+    monkeypatch.setattr(ServerBook, "now", lambda _: int(made.now))
     return made
 
 

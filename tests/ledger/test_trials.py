@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from tests.support.ledger_trials import Tampered, granted_at_once, survives_kills
 
 
+@pytest.mark.usefixtures("form")
 def test_processes_at_once_are_granted_exactly_the_limit(folder: Path) -> None:
     assert granted_at_once(folder, 4, 20) == 20
 
 
+@pytest.mark.usefixtures("form")
 def test_a_process_that_is_killed_was_charged_for_all_that_it_was_granted(folder: Path) -> None:
     survives_kills(folder, 5, Random(5))
 

@@ -249,7 +249,8 @@ def test_no_other_module_opens_a_file_to_write() -> None:
         )
     }
     assert found == {
-        "policy/output_files.py", "ledger/book/book.py", "ledger/book/database.py",
+        "policy/output_files.py", "ledger/book/file_book.py", "ledger/book/database.py",
+        "ledger/book/server_book.py",
         "interfaces/prompt/prompt.py", "interfaces/prompt/shell.py", "lab/scenario.py",
         "interfaces/commands/serve.py",
     }  # fmt: skip

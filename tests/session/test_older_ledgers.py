@@ -26,10 +26,10 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.book import Book
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.book.entries import Charge
+from dpdb.ledger.book.file_book import FileBook
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session import budget_overview
 from dpdb.session.session import Session
@@ -161,7 +161,7 @@ def test_more_than_is_left_is_charged_all_the_same(older: Path) -> None:
 def test_an_anchor_is_told_of_it(older: Path) -> None:
     lasting = read_policy(older).lasting
     assert lasting is not None
-    before = Book(lasting.ledger).last()
+    before = FileBook(lasting.ledger).last()
     anchor = Anchor(older.with_name("anchor"))
     anchor.begin(before.entry.number, before.seal)
     opened = open_book(replace(lasting, anchor=anchor.path))

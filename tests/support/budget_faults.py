@@ -123,7 +123,7 @@ BUDGETS = (
     Mutant(
         "a charge that is not yet on the disk",
         "crashing before the charge",
-        [Change("ledger.book.book:Book.__init__", "self._files = self._identities()",
+        [Change("ledger.book.file_book:FileBook._open", "self._files = self._identities()",
                 "self._connection.execute('PRAGMA synchronous = OFF'); "
                 "self._files = self._identities()")],
         "ledger/test_book.py::test_a_commit_is_on_the_disk",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpdb.ledger.book.book import Book, Sealed
 from dpdb.ledger.book.corrections import open_book
@@ -16,14 +17,18 @@ from dpdb.ledger.custodian import open_budget, verified
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.plan.expressions.expressions import ColumnRef, Literal, compare
 from dpdb.plan.relations.regions import Region, region
-from dpdb.policy.budget import Budget, LastingBudget, Neighbors
+from dpdb.policy.budget import Budget, LastingBudget, LedgerServer, Neighbors, ledger_at
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session import budget_overview
 
+if TYPE_CHECKING:
+    from tests.support.postgres import Server
+
 TABLE = Table("t", Path("t.csv"), (Column("x", Kind.INTEGER, Fraction(0), Fraction(9)),))
 X = ColumnRef(TABLE.columns[0])
 _NUMBERS = count()
+_servers: list[Server] = []
 _MEMORY = Path("/dev/shm")
 
 
@@ -44,6 +49,16 @@ def folder_in_memory() -> Iterator[Path]:
         yield Path(folder)
 
 
+@contextmanager
+def ledgers_on(server: Server) -> Iterator[None]:
+    """Ledgers are on this server, each in a schema, where they would be files."""
+    _servers.append(server)
+    try:
+        yield
+    finally:
+        _servers.pop()
+
+
 def policy_in(
     folder: Path,
     budget: Budget | None = None,
@@ -51,8 +66,11 @@ def policy_in(
     **lasting: Any,
 ) -> Policy:
     """A policy that names a budget; what else is said of that is in `lasting`."""
-    place = folder / f"{next(_NUMBERS)}.ledger"
-    named = LastingBudget("test", place, **lasting)
+    number = next(_NUMBERS)
+    place: Path | LedgerServer = folder / f"{number}.ledger"
+    if _servers:
+        place = ledger_at(f"{_servers[-1].address()}&schema=ledger_{number}_{os.getpid()}")
+    named = LastingBudget("test", place, key=folder / f"{number}.key", **lasting)
     return Policy((TABLE,), budget or Budget(), relation, lasting=named)
 
 

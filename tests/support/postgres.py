@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from psycopg import sql
 
 from dpdb.policy.storage import ServerTable, server_table
 
-_SETTINGS = "-c fsync=off -c listen_addresses='' -c max_connections=20"
+_SETTINGS = "-c listen_addresses='' -c max_connections=80"
+_MEMORY = Path("/dev/shm")
 
 _TYPES = {"int64": "bigint", "double": "float8", "date32[day]": "date", "bool": "boolean",
           "string": "text", "timestamp[us, tz=UTC]": "timestamptz"}  # fmt: skip
@@ -32,6 +33,18 @@ class Server:
     """A running server whose superuser is `custodian`."""
 
     socket: Path
+    run: Callable[..., None] = lambda *words: None
+    """Runs a program of PostgreSQL on the server's data."""
+    settings: str = ""
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        self.run("pg_ctl", "-l", str(self.socket / "log"), "-w", "start",
+                 "-o", f"-k {self.socket} {_SETTINGS} {self.settings}")  # fmt: skip
+
+    def stop(self) -> None:
+        """Stop it as a crash would."""
+        self.run("pg_ctl", "-m", "immediate", "stop")
 
     def address(self, table: str = "", user: str = "custodian", database: str = "postgres") -> str:
         """What a policy says of a table; without one, what psycopg connects to."""
@@ -63,15 +76,17 @@ class Server:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
-    """A new server, or the test is skipped with a word where PostgreSQL is not installed."""
+def running_server(settings: str = "-c fsync=off") -> Iterator[Server]:
+    """A new server, or the test is skipped with a word where PostgreSQL is not installed.
+
+    One with `fsync` keeps its files in memory, where that costs nothing.
+    """
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
     found = shutil.which("pg_ctl") or (programs and str(programs[-1]))
     if not found:
         pytest.skip("PostgreSQL is not installed")
     # Its socket's path may not be long.
-    folder = Path(tempfile.mkdtemp(prefix="dpdb-"))
-    data, log = folder / "data", folder / "log"
+    folder = Path(tempfile.mkdtemp(prefix="dpdb-", dir=_MEMORY if _MEMORY.is_dir() else None))
     # The server refuses to run as root.
     user = "nobody" if os.getuid() == 0 else None
     if user is not None:
@@ -79,16 +94,16 @@ def running_server() -> Iterator[Server]:
 
     def run(*words: str) -> None:
         program = str(Path(found).with_name(words[0]))
-        subprocess.run([program, *words[1:]], check=True, stdout=subprocess.DEVNULL, user=user)
+        command = [program, "-D", str(folder / "data"), *words[1:]]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, user=user)
 
     try:
-        run("initdb", "-D", str(data), "-A", "trust", "-U", "custodian", "--no-sync",
-            "-E", "UTF8", "--locale=C")  # fmt: skip
-        run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "start",
-            "-o", f"-k {folder} {_SETTINGS}")  # fmt: skip
+        run("initdb", "-A", "trust", "-U", "custodian", "--no-sync", "-E", "UTF8", "--locale=C")
+        server = Server(folder, run, settings)
+        server.start()
         try:
-            yield Server(folder)
+            yield server
         finally:
-            run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+            server.stop()
     finally:
         shutil.rmtree(folder)

@@ -25,7 +25,7 @@ from dpdb.answers.formats.notebooks import as_html
 from dpdb.answers.formats.render import FORMATS
 from dpdb.engines.memory import MemoryEngine
 from dpdb.interfaces.console.chart import chart
-from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.file_book import FileBook
 from dpdb.session.connect import policy_of
 from dpdb.session.session import Session
 from tests.support.lasting import opened_shop
@@ -101,10 +101,10 @@ def test_nothing_of_a_trial_enters_a_ledger(shop: Path) -> None:
     db.execute("SET trial = on")
     trial = db.trial()
     with ExitStack() as broken:
-        for name in [name for name, value in vars(Book).items() if callable(value)]:
+        for name in [name for name, value in vars(FileBook).items() if callable(value)]:
             if not name.startswith("__"):
                 refused = mock.Mock(side_effect=AssertionError(name))
-                broken.enter_context(mock.patch.object(Book, name, refused))
+                broken.enter_context(mock.patch.object(FileBook, name, refused))
         for each in (db, trial):
             for text in (
                 COUNT,

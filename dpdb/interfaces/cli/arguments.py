@@ -121,8 +121,8 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
 
 def add_ledger_argument(to: argparse.ArgumentParser) -> None:
     """The argument that says where a lasting budget is kept."""
-    to.add_argument("--ledger", type=Path, metavar="FILE",
-        help="of a budget that lasts, in place of what the policy says")  # fmt: skip
+    to.add_argument("--ledger", metavar="FILE",
+        help="of a budget that lasts, or postgresql://…, in place of the policy's")  # fmt: skip
 
 
 def with_statement(options: argparse.Namespace) -> argparse.Namespace:

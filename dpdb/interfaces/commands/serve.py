@@ -295,7 +295,7 @@ async def _serve(
     database = Path(options.files[0]).stem
     everybody = user() if people is None or not people.names else None
     setting = Setting(title, place.origin, everybody, passing, _metrics_token(options))
-    given = {} if options.ledger is None else {"ledger": str(options.ledger)}
+    given = {} if options.ledger is None else {"ledger": options.ledger}
     desk = await WorkerDesk.open(Opening(options.files, given), options.workers)
     try:
         front = Front(desk, setting, people, Log(log, statements=options.log_statements))

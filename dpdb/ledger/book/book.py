@@ -1,53 +1,33 @@
-"""The book: the file that keeps the entries of a lasting budget, for many processes at once.
+"""The book: the entries of a lasting budget, for many processes at once.
 
-It is an SQLite database in WAL mode with synchronous FULL: what is committed is on the disk. One
-`BEGIN IMMEDIATE` transaction reads the last entry and appends the next, so that nobody else writes
-in between (https://www.sqlite.org/lang_transaction.html, section 2.2).
+A book has two forms, `FileBook` and `ServerBook`. Both have the same four tables and the same
+chain of seals. A form says how a statement of SQL is run, and how a transaction keeps others from
+writing: nobody else writes between the reading of the last entry and the next one.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
-import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import field
 from functools import lru_cache
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from dpdb.errors import InternalError, LedgerError
-from dpdb.ledger.book.database import (
-    FORMAT,
-    UNCORRECTED,
-    Anchor,
-    check_file,
-    check_folder,
-    connected,
-    fill,
-    format_of,
-    identity,
-    is_ledger,
-    upgrade,
-)
-from dpdb.ledger.book.entries import NO_SEAL, Entry, seal
+from dpdb.ledger.book.database import Anchor
+from dpdb.ledger.book.entries import ARRIVE, MOVE, NO_SEAL, Decision, Entry, seal
 from dpdb.ledger.protocol import Kept, SealedRelease
-from dpdb.policy.budget import LastingBudget
 from dpdb.records import dataclass
 
-_REASONS = {
-    "SQLITE_BUSY": "another process holds it",
-    "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY": "it cannot be written",
-    "SQLITE_CANTOPEN": "it cannot be opened",
-    "SQLITE_IOERR": "the disk failed",
-    "SQLITE_PERM": "it cannot be read",
-    "SQLITE_AUTH": "it cannot be read",
-}
-"""The meanings of SQLite's errors, by the beginnings of their names; any other is damage."""
+Row = tuple[Any, ...]
+Account = tuple[str, str, bytes]
+"""The name of an account, its text and its seal: `people` makes and checks them."""
 
-
+_PAGE = 500
+"""The rows that are read at once of all that there are."""
 _entry = lru_cache(64)(Entry.read)
 """The entry of a number and a text: sessions of one process look at the same last entries."""
 
@@ -60,43 +40,113 @@ class Sealed:
     seal: bytes
 
 
-def sealed_after(before: Sealed, entry: Entry) -> Sealed:
+def sealed_after(before: Sealed | None, entry: Entry) -> Sealed:
     """An entry with its seal, which is of the entry before it, too."""
-    return Sealed(entry, seal(before.seal, entry.number, entry.text))
+    return Sealed(entry, seal(before.seal if before else NO_SEAL, entry.number, entry.text))
 
 
-class Book:
-    """An open ledger file: reads entries, and appends one at a time.
+@dataclass(frozen=True)
+class Contents:
+    """All that a new ledger is made with."""
+
+    key: str = field(repr=False)
+    """The ledger's key, which each decision names."""
+    entries: Iterable[Sealed]
+    kept: Iterable[SealedRelease] = ()
+    accounts: Iterable[Account] = ()
+
+    def add_to(self, write: Callable[..., object], text: Callable[[str], str] = str) -> None:
+        """Insert all rows with `write`; `text` gives the form in which an entry's text is kept."""
+        for each in self.entries:
+            write(INSERT_ENTRY, each.entry.number, text(each.entry.text), each.seal)
+        for release in self.kept:
+            kept = release.kept
+            row = release.number, kept.scope, kept.who, kept.text, release.seal
+            write(_INSERT_KEPT, *row)
+        for account in self.accounts:
+            write("INSERT INTO {0}users VALUES (?, ?, ?)", *account)
+
+
+INSERT_ENTRY = "INSERT INTO {0}entries VALUES (?, ?, ?)"
+_INSERT_KEPT = "INSERT INTO {0}kept VALUES (?, ?, ?, ?, ?)"
+_ENTRIES = "SELECT number, text, seal FROM {0}entries "
+_LATEST_KEPT = "SELECT coalesce(max(number), 0) FROM {0}kept"
+
+
+class Book(ABC):
+    """An open ledger: reads entries, and appends one at a time.
 
     Whatever is wrong raises LedgerError, and then nothing may be answered. Reading an entry checks
     its seal; `walk` checks all of them.
 
-    Threads may share a book, which does one thing at a time: a SELECT of one thread that has not
-    ended would make SQLite refuse another's BEGIN IMMEDIATE once another process has written.
+    Threads may share a book, which does one thing at a time. In SQL, `?` stands for a value, and
+    `{0}` for the prefix of a table's name.
     """
 
-    def __init__(self, path: Path, anchor: Anchor | None = None):
-        check_folder(path)
-        check_file(path)
-        self.path = path
+    place: str
+    """The ledger in messages."""
+    owner: int
+    """The user of the operating system whose ledger it is."""
+
+    def __init__(self, anchor: Anchor | None) -> None:
         self._process = os.getpid()
         self._lock = RLock()
-        with self._guarded():
-            self._connection = connected(path)
-            weakref.finalize(self, self._connection.close)
-            if not is_ledger(self._connection):
-                raise self._damaged()
-        self._files = self._identities()
         self._anchor = anchor
+        self._is_changing = False
+        with self._guarded():
+            self._open()
         if anchor is not None:
             self.check_anchor(anchor)
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Connect; raises LedgerError where there is no ledger of dpdb."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """The time of the ledger's clock when the last entry was looked at, since 1970."""
+
+    @abstractmethod
+    def _ask(self, query: str, *values: object) -> list[Row]:
+        """The rows that a query gives."""
+
+    @abstractmethod
+    def _write(self, query: str, *values: object) -> None:
+        """Change rows in a transaction, when that ends or before."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[None]:
+        """A transaction, during which nobody else writes; what is raised in it undoes it."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Errors of the database as LedgerError, which quotes nothing that is kept."""
+
+    @abstractmethod
+    def _check_stored(self) -> None:
+        """Refuse a database that is damaged."""
+
+    @abstractmethod
+    def _damaged(self) -> LedgerError:
+        """The error of a ledger that is not to be relied on."""
+
+    @property
+    @abstractmethod
+    def accounts_version(self) -> object:
+        """A value that becomes another when the accounts may have changed."""
+
+    def _check_written(self, sealed: Sealed | None) -> None:  # noqa: B027 (a form may trust)
+        """Refuse a transaction that has ended, and whose rows nobody else finds."""
+
+    def bring_up_to_date(  # noqa: B027 (a form may have no earlier versions)
+        self, corrections: Callable[[Sealed], Iterable[Entry]]
+    ) -> None:
+        """Make a book of an earlier version one of this, once."""
 
     def last(self) -> Sealed:
         """The last entry, read from the end: in a file that was cut its number may be another."""
         with self._guarded():
-            rows = self._connection.execute(
-                "SELECT number, text, seal FROM entries ORDER BY 1 DESC LIMIT 2"
-            ).fetchall()
+            rows = self._last_rows()
             if not rows:
                 raise self._damaged()
             return self._checked(rows[0][0], rows[::-1])
@@ -104,7 +154,8 @@ class Book:
     def at(self, number: int) -> Sealed:
         """The entry with this number."""
         with self._guarded():
-            return self._at(number)
+            rows = self._entries("WHERE number IN (?, ?) ORDER BY 1", number - 1, number)
+            return self._checked(number, rows)
 
     def append(self, make: Callable[[Sealed], Entry]) -> Sealed:
         """Add the entry that `make` gives, once it has seen the last; it is on the disk then.
@@ -112,93 +163,73 @@ class Book:
         What `make` raises is raised, and nothing is added.
         """
         with self._guarded():
-            with self._writing():
+            with self.changing():
                 before = self.last()
-                entry = make(before)
-                sealed = sealed_after(before, entry)
+                sealed = sealed_after(before, make(before))
+                if (to := moved_to(before.entry)) is not None and not _arrives(sealed.entry):
+                    raise has_moved(self, to)
                 self._insert(sealed)
             if self._anchor is not None:
-                self._anchor.add(entry.number, sealed.seal)
-            # Where locks did not hold, somebody else's entry can be in its place.
-            self._check_same_files()
-            if self._at(entry.number).seal != sealed.seal:
-                raise self._damaged()
+                self._anchor.add(sealed.entry.number, sealed.seal)
+            self._check_written(sealed)
             return sealed
-
-    def bring_up_to_date(self, corrections: Callable[[Sealed], Iterable[Entry]]) -> None:
-        """Make a book of an earlier version one of this, once.
-
-        One that was never corrected is given the entries of `corrections`.
-        """
-        with self._guarded():
-            if format_of(self._connection) == FORMAT:
-                return
-            with self._writing():
-                found, last = format_of(self._connection), self.last()
-                if found == FORMAT:
-                    return  # another process was quicker
-                for entry in corrections(last) if found == UNCORRECTED else ():
-                    last = sealed_after(last, entry)
-                    self._insert(last)
-                upgrade(self._connection)
-            if self._anchor is not None:
-                self._anchor.add(last.entry.number, last.seal)
-
-    def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """The rows that a query about the accounts gives."""
-        with self._guarded():
-            self._check_same_files()
-            return self._connection.execute(query, values).fetchall()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """A transaction for `ask`, or a part of that in which `append` lets an entry be made."""
+        """A transaction, or a part of that in which `append` lets an entry be made."""
         with self._guarded():
-            if self._connection.in_transaction:
+            if self._is_changing:
                 yield
                 return
-            with self._writing():
-                yield
+            self._is_changing = True
+            try:
+                with self._writing():
+                    yield
+            finally:
+                self._is_changing = False
+
+    def accounts(self) -> list[Account]:
+        """The accounts, in the order of their names."""
+        with self._guarded():
+            return sorted(self._ask("SELECT name, text, seal FROM {0}users"))
+
+    def put_account(self, name: str, account: tuple[str, bytes] | None) -> None:
+        """Keep the text and the seal of an account, or remove it, in a transaction."""
+        if (to := moved_to(self.last().entry)) is not None:
+            raise has_moved(self, to)
+        with self.changing():
+            self._write("DELETE FROM {0}users WHERE name = ?", name)
+            if account is not None:
+                self._write("INSERT INTO {0}users VALUES (?, ?, ?)", name, *account)
 
     def kept(self, scope: str, after: int, key: bytes) -> tuple[SealedRelease, ...]:
         """The releases that are kept under a scope and have a larger number than `after`.
 
         Raises LedgerError where one was changed.
         """
-        return tuple(self._kept("scope = ? AND number > ?", (scope, after), key))
+        with self._guarded():
+            rows = self._ask(f"{_KEPT} WHERE scope = ? AND number > ? ORDER BY 1", scope, after)
+        return tuple(self._genuine(row, key) for row in rows)
 
     def walk_kept(self, key: bytes) -> Iterator[SealedRelease]:
         """All releases that are kept, each with its seal checked."""
-        return self._kept("TRUE", (), key)
-
-    def _kept(
-        self, condition: str, values: tuple[object, ...], key: bytes
-    ) -> Iterator[SealedRelease]:
-        columns = "number, scope, who, text, seal"
-        query = f"SELECT {columns} FROM kept WHERE {condition} ORDER BY 1"  # noqa: S608 (constants)
-        with self._guarded():
-            for number, scope, who, text, kept in self._connection.execute(query, values):
-                sealed = SealedRelease(number, Kept(scope, who, text), kept)
-                if not sealed.is_genuine(key):
-                    raise self._damaged()
-                yield sealed
+        for row in self._pages(lambda after: self._ask(f"{_KEPT} {_NEXT}", after)):
+            yield self._genuine(row, key)
 
     def keep(self, release: Kept, key: bytes, after: int | None = None) -> int | None:
         """Add a release, which is on the disk then, and give its number.
 
         None, and nothing is added, where its scope has one with a larger number than `after`.
         """
+        newer = "SELECT 1 FROM {0}kept WHERE scope = ? AND number > ? LIMIT 1"
         row = release.scope, release.who, release.text, release.seal(key)
-        insert = "INSERT INTO kept (scope, who, text, seal) VALUES (?, ?, ?, ?)"
-        newer = "SELECT 1 FROM kept WHERE scope = ? AND number > ?"
         with self._guarded():
-            with self._writing():
-                ask = self._connection.execute
-                if after is not None and ask(newer, (release.scope, after)).fetchone():
+            with self.changing():
+                if after is not None and self._ask(newer, release.scope, after):
                     return None
-                number = ask(insert, row).lastrowid
-            # Where locks did not hold, nobody else may find it.
-            self._check_same_files()
+                number = int(self._ask(_LATEST_KEPT)[0][0]) + 1
+                self._write(_INSERT_KEPT, number, *row)
+            self._check_written(None)
             return number
 
     def check_anchor(self, anchor: Anchor) -> int:
@@ -209,37 +240,55 @@ class Book:
         number, kept = anchor.last()
         if number > self.last().entry.number or self.at(number).seal != kept:
             raise LedgerError(
-                f"{self.path} is older than {anchor.path} says, or another ledger",
+                f"{self.place} is older than {anchor.path} says, or another ledger",
                 hint="charges are missing in it, and it must not be used",
             )
         return number
 
     def walk(self) -> Iterator[Sealed]:
-        """All entries from the first, each with its seal checked, and the file checked first."""
+        """All entries from the first, each with its seal checked; the database is checked first."""
         with self._guarded():
-            if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            self._check_stored()
+        before, expected = NO_SEAL, 0
+        for number, text, kept in self._pages(lambda after: self._entries(_NEXT, after)):
+            if number != expected:
                 raise self._damaged()
-            rows = self._connection.execute("SELECT number, text, seal FROM entries ORDER BY 1")
-            before, expected = NO_SEAL, 0
-            for number, text, kept in rows:
-                if number != expected:
-                    raise self._damaged()
-                yield self._sealed(before, number, text, kept)
-                before, expected = kept, expected + 1
+            yield self._sealed(before, number, text, kept)
+            before, expected = kept, expected + 1
 
-    def _at(self, number: int) -> Sealed:
-        rows = self._connection.execute(
-            "SELECT number, text, seal FROM entries WHERE number IN (?, ?) ORDER BY 1",
-            (number - 1, number),
-        ).fetchall()
-        return self._checked(number, rows)
+    def _pages(self, ask: Callable[[int], list[Row]]) -> Iterator[Row]:
+        """The rows that `ask` gives, some at a time: those with numbers after one."""
+        after = -1
+        while True:
+            with self._guarded():
+                rows = ask(after)
+            yield from rows
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][0]
 
-    def _checked(self, number: int, rows: list[tuple[int, str, bytes]]) -> Sealed:
+    def _last_rows(self) -> list[Row]:
+        """The rows of the last entry and of the one before it."""
+        return self._entries("ORDER BY 1 DESC LIMIT 2")
+
+    def _entries(self, condition: str, *values: object) -> list[Row]:
+        """Number, text and seal of the entries that meet a condition."""
+        return self._ask(_ENTRIES + condition, *values)
+
+    def _genuine(self, row: Row, key: bytes) -> SealedRelease:
+        number, scope, who, text, kept = row
+        sealed = SealedRelease(number, Kept(scope, who, text), kept)
+        if not sealed.is_genuine(key):
+            raise self._damaged()
+        return sealed
+
+    def _checked(self, number: int, rows: list[Row]) -> Sealed:
         """An entry, of which this is the row, with the one before it if there is one."""
         if [row[0] for row in rows] != [each for each in (number - 1, number) if each >= 0]:
             raise self._damaged()
         before = rows[0][2] if number else NO_SEAL
-        return self._sealed(before, *rows[-1])
+        number, text, kept = rows[-1]
+        return self._sealed(before, number, text, kept)
 
     def _sealed(self, before: bytes, number: int, text: str, kept: bytes) -> Sealed:
         try:
@@ -250,102 +299,46 @@ class Book:
         raise self._damaged()
 
     def _insert(self, sealed: Sealed) -> None:
-        text = sealed.entry.text
-        if _entry(sealed.entry.number, text) != sealed.entry:
+        number, text = sealed.entry.number, sealed.entry.text
+        if _entry(number, text) != sealed.entry:
             raise InternalError("an entry of the ledger would not read as it was written")
-        row = sealed.entry.number, text, sealed.seal
-        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
+        self._write(INSERT_ENTRY, number, self._stored(text), sealed.seal)
 
-    def _check_same_files(self) -> None:
-        """Refuse other files under the same names: what is written to ours is not theirs.
-
-        SQLite removes the log when its last user leaves. While this process has it open, that can
-        only be if its locks were lost.
-        """
-        if self._identities() != self._files:
-            raise LedgerError(
-                f"{self.path} was replaced while it was in use, or its locks did not hold"
-            )
-
-    def _identities(self) -> tuple[object, object]:
-        """The identities of the file and of its write-ahead log."""
-        return identity(self.path), identity(self.path.with_name(f"{self.path.name}-wal"))
-
-    def _damaged(self) -> LedgerError:
-        return LedgerError(
-            f"{self.path} is damaged, or no ledger of dpdb",
-            hint="dpdb budget verify POLICY looks at all of it; a backup can take its place",
-        )
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """A transaction, during which nobody else writes; what is raised in it undoes it."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            self._check_same_files()
-            self._connection.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
+    def _stored(self, text: str) -> str:
+        """The text of an entry as the database keeps it."""
+        return text
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Errors as LedgerError, and no use by a process that was forked: it has no locks.
-
-        One thread at a time is within.
-        """
+        """One thread at a time, and no use by a process that was forked: it has no locks."""
         if os.getpid() != self._process:
             raise LedgerError(
                 "this process was forked from one that had opened the ledger",
                 hint="open a session after the fork",
             )
-        try:
-            with self._lock:
-                yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # a text can be damaged, too
-            name = getattr(error, "sqlite_errorname", "")
-            reasons = (why for start, why in _REASONS.items() if name.startswith(start))
-            reason = next(reasons, None)
-            if reason is None:
-                raise self._damaged() from None
-            raise LedgerError(f"cannot use the ledger {self.path}: {reason}") from None
+        with self._lock, self._errors():
+            yield
 
 
-def anchor_of(lasting: LastingBudget) -> Anchor | None:
-    """The anchor of the budget's ledger; None where it has none."""
-    return None if lasting.anchor is None else Anchor(lasting.anchor)
+_KEPT = "SELECT number, scope, who, text, seal FROM {0}kept"
+_NEXT = f"WHERE number > ? ORDER BY 1 LIMIT {_PAGE}"
 
 
-def create(path: Path, first: Entry, anchor: Anchor | None) -> None:
-    """Make a ledger with one entry; it is there as a whole or not at all.
-
-    Raises LedgerError where there is a file already, or an anchor, as then there was a ledger.
-    """
-    check_folder(path)
-    if identity(path) is not None:
-        raise _there_already(path)
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            fill(new, first.number, first.text, seal(NO_SEAL, first.number, first.text))
-            if anchor is not None:
-                anchor.begin(first.number, seal(NO_SEAL, first.number, first.text))
-            os.link(new, path)
-        finally:
-            new.unlink()
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except FileExistsError:
-        raise _there_already(path) from None
-    except (OSError, sqlite3.Error) as error:
-        raise LedgerError(f"cannot make the ledger {path}: {error}") from None
+def moved_to(last: Entry) -> str | None:
+    """The place to which the ledger with this last entry was moved; None where it was not."""
+    match last.event:
+        case Decision(action=action, why=why) if action == MOVE:
+            return why
+    return None
 
 
-def _there_already(path: Path) -> LedgerError:
-    return LedgerError(f"there is a ledger {path} already, and it stays as it is")
+def _arrives(entry: Entry) -> bool:
+    return isinstance(entry.event, Decision) and entry.event.action == ARRIVE
+
+
+def has_moved(book: Book, to: str) -> LedgerError:
+    """The error of a ledger that was moved."""
+    return LedgerError(
+        f"{book.place} was moved to {to}, and nothing is spent from it any more",
+        hint=f'ledger = "{to}" in the policy',
+    )

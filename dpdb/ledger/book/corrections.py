@@ -22,8 +22,9 @@ from itertools import pairwise
 from typing import Any
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.book import Book, Sealed, anchor_of
+from dpdb.ledger.book.book import Book, Sealed
 from dpdb.ledger.book.entries import Charge, Decision, Entry
+from dpdb.ledger.book.forms import book_at
 from dpdb.ledger.book.plan_text import read
 from dpdb.ledger.book.state import decision_of
 from dpdb.policy.budget import LastingBudget
@@ -39,7 +40,7 @@ _ZERO = Fraction(0)
 
 def open_book(lasting: LastingBudget) -> Book:
     """The book of a budget; raises LedgerError where it is not to be relied on."""
-    book = Book(lasting.ledger, anchor_of(lasting))
+    book = book_at(lasting)
     book.bring_up_to_date(lambda last: _corrections(book, last))
     return book
 
@@ -131,7 +132,7 @@ def _mechanism(book: Book, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 (a
         return read(mechanism, {})
     except (LookupError, TypeError, ValueError):
         raise LedgerError(
-            f"{book.path} keeps a release that this version of dpdb cannot read",
+            f"{book.place} keeps a release that this version of dpdb cannot read",
             hint="the version that wrote it can",
         ) from None
 

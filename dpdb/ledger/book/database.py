@@ -14,6 +14,7 @@ import os
 import re
 import sqlite3
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from dpdb.errors import LedgerError
@@ -54,8 +55,8 @@ def connected(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def fill(path: Path, number: int, text: str, seal: bytes) -> None:
-    """Make the tables in an empty file, with one entry."""
+def fill(path: Path, add: Callable[[Callable[[str, tuple[object, ...]], object]], None]) -> None:
+    """Make the tables in an empty file, with the rows that `add` inserts."""
     connection = connected(path)
     try:
         ask = connection.execute
@@ -65,7 +66,7 @@ def fill(path: Path, number: int, text: str, seal: bytes) -> None:
         ask("BEGIN IMMEDIATE")
         for statement in SCHEMA:
             ask(statement)
-        ask("INSERT INTO entries VALUES (?, ?, ?)", (number, text, seal))
+        add(ask)
         ask("COMMIT")
     finally:
         connection.close()

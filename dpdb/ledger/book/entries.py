@@ -20,6 +20,8 @@ from dpdb.records import dataclass
 
 CHARGES = "charge", "corrected"
 """The names of entries with a charge."""
+MOVE, ARRIVE = "move", "arrive"
+"""The last entry of a ledger that was moved, and the one that follows in its new place alone."""
 NO_SEAL = bytes(32)
 """The seal before that of the first entry."""
 
@@ -58,7 +60,7 @@ class Decision:
     """A decision of the data owner, and the terms that hold from here on."""
 
     action: str
-    """`open`, `accept`, `grant`, `revoke` or `renew`."""
+    """`open`, `accept`, `grant`, `revoke`, `renew`, `move` or `arrive`."""
     why: str
     terms: TermTexts
     limits: Mapping[str, Fraction] | None

@@ -7,7 +7,6 @@ allow. The times of entries decide, which never go back; a clock that is set bac
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -75,7 +74,7 @@ class StateReader:
         number = before.entry.number
         if number > head.entry.number or self.book.at(number) != before:
             raise LedgerError(
-                f"{self.book.path} is older than it was a moment ago",
+                f"{self.book.place} is older than it was a moment ago",
                 hint="nothing is answered from it until its data owner has looked",
             )
 
@@ -114,7 +113,7 @@ def region_in(book: Book, number: int, text: RegionText, tables: Sequence[Table]
         return plan_text.read_region(text, tables)
     except plan_text.UnreadableRegionError:
         raise LedgerError(
-            f"entry {number} of {book.path} has a filter that cannot be read",
+            f"entry {number} of {book.place} has a filter that cannot be read",
             hint="a version of dpdb that wrote it can read it; a backup can take its place",
         ) from None
 
@@ -138,7 +137,7 @@ def totals_of(spent: Spent) -> Totals:
 
 
 def _wrong(book: Book) -> LedgerError:
-    return LedgerError(f"entries of {book.path} name others that are not what they are named for")
+    return LedgerError(f"entries of {book.place} name others that are not what they are named for")
 
 
 RENEW = "renew"
@@ -152,8 +151,8 @@ class _NotOverError(Exception):
 
 def renew_where_over(book: Book, who: str) -> None:
     """Begin the next period, if the budget has periods and the present one is over."""
-    now = int(time.time())
-    if _is_over(book, book.last(), now):
+    last = book.last()
+    if _is_over(book, last, now := book.now()):
         with suppress(_NotOverError):
             book.append(lambda last: _renewal(book, last, who, now))
 

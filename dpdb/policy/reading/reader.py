@@ -11,17 +11,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpdb.errors import PolicyError
+from dpdb.errors import InvalidOption, PolicyError
 from dpdb.policy.budget import (
+    KEY_SUFFIX,
     LARGEST_QUERIES,
     LONGEST_NAME,
     SUFFIX,
     Budget,
     Composition,
     LastingBudget,
+    LedgerServer,
     Neighbors,
     Timing,
     is_name,
+    ledger_at,
     valid_delta,
     valid_epsilon,
 )
@@ -278,18 +281,29 @@ class BudgetReader:
         self._check_name(name, ("budget", "name"))
         return LastingBudget(
             name,
-            self._file("ledger", self.text.path.with_suffix(SUFFIX).name),
+            self._ledger(),
             self._queries("queries_in_all", 1) if "queries_in_all" in self.section else None,
             self._analysts(),
-            self._file("anchor", "") if "anchor" in self.section else None,
+            self._anchor(),
             self._period(),
+            self.text.path.with_suffix(KEY_SUFFIX),
         )
 
-    def _file(self, key: str, default: str) -> Path:
-        """The file at `key`, in the policy's folder unless the policy says where."""
-        given = self.section.get(key, default)
+    def _ledger(self) -> Path | LedgerServer:
+        """The ledger: a file in the policy's folder, unless the policy says where."""
+        given = self.section.get("ledger", self.text.path.with_suffix(SUFFIX).name)
+        try:
+            return ledger_at(given if isinstance(given, str) else "", self.text.path.parent)
+        except InvalidOption as error:
+            raise self.text.error(error.message, ("budget", "ledger")) from None
+
+    def _anchor(self) -> Path | None:
+        """The anchor, in the policy's folder unless the policy says where."""
+        given = self.section.get("anchor", None)
+        if given is None:
+            return None
         if not isinstance(given, str) or not given or "\0" in given:
-            raise self.text.error(f"{key} is the name of a file", ("budget", key))
+            raise self.text.error("anchor is the name of a file", ("budget", "anchor"))
         return self.text.path.parent / given
 
     def _period(self) -> int | None:

@@ -10,11 +10,11 @@ import pytest
 from dpdb.ledger.protocol import Ledger
 from dpdb.ledger.spending import MemoryLedger
 from dpdb.policy.budget import Budget, Neighbors
-from tests.support.lasting import folder_in_memory, opened
+from tests.support.lasting import folder_in_memory, ledgers_on, opened
 from tests.support.plain_ledger import PlainLedger
 
 OpenLedger = Callable[[Budget, Neighbors], Ledger]
-LEDGERS = ("memory", "plain", "lasting")
+LEDGERS = ("memory", "plain", "lasting", "server")
 
 
 @pytest.fixture(scope="session")
@@ -32,5 +32,12 @@ def open_ledger(request: pytest.FixtureRequest, ledgers: Path) -> OpenLedger:
             return MemoryLedger
         case "plain":
             return PlainLedger
-        case _:
+        case "lasting":
             return lambda budget, relation: opened(ledgers, budget, relation)
+    server = request.getfixturevalue("server")
+
+    def on_server(budget: Budget, relation: Neighbors) -> Ledger:
+        with ledgers_on(server):
+            return opened(ledgers, budget, relation)
+
+    return on_server

@@ -93,8 +93,10 @@ def _open(policy: Policy, options: argparse.Namespace) -> str:
 def _note(policy: Policy) -> str:
     """Whom the budget does not bind."""
     assert policy.lasting is not None
+    ledger = policy.lasting.ledger
+    name = ledger.name if isinstance(ledger, Path) else ledger.place
     return (
-        f"note: people who can write {policy.lasting.ledger.name} or read the data can get round "
+        f"note: people who can write {name} or read the data can get round "
         "this budget (dpdb help worth)"
     )
 
