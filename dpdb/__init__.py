@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dpdb.answers.answer import Answer
     from dpdb.errors import (
         BudgetExceeded,
+        Busy,
         DataFileError,
         DpdbError,
         InternalError,
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "BudgetExceeded",
+    "Busy",
     "DataFileError",
     "DpdbError",
     "InternalError",

@@ -131,6 +131,19 @@ class OutOfResources(DpdbError):
     """The machine lacks memory or files. The lack may depend on rows, and so is not named."""
 
 
+class Busy(DpdbError):
+    """A server has too many statements of this analyst in its queue; nothing was charged."""
+
+    def __init__(
+        self,
+        message: str = "too many statements wait for answers",
+        *,
+        hint: str | None = "ask again later",
+        place: Place | None = None,
+    ):
+        super().__init__(message, hint=hint, place=place)
+
+
 class SetupError(DpdbError):
     """Something is wrong before the first statement."""
 

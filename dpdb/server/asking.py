@@ -18,14 +18,14 @@ from typing import Any
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_in
 from dpdb.answers.wire import from_wire
-from dpdb.errors import DpdbError, LedgerError
+from dpdb.errors import Busy, DpdbError, LedgerError
 from dpdb.ledger.terms import policy_in
 from dpdb.policy.catalog import Table
 from dpdb.records import dataclass
 from dpdb.server.limits import Rates
 from dpdb.server.log import Log
 from dpdb.server.logins import Logins
-from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request, Shape
+from dpdb.server.messages import Action, Desk, People, Reply, Request, Shape
 
 MOST_KEPT = 100
 MOST_KEPT_BYTES = 4 * 1024 * 1024
@@ -132,9 +132,7 @@ class Front:
             if self.people.everybody is None and not self._rates.allows(request.analyst):
                 raise Busy
             reply = await self.desk.ask(request)
-        except Busy:
-            reply = failure("Busy", "too many statements wait for answers", "ask again later")
-        except LedgerError as error:
+        except (Busy, LedgerError) as error:
             reply = failure(error.kind, error.message, error.hint)
         finally:
             self.log.request(came, request, reply)

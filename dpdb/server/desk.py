@@ -20,6 +20,7 @@ from itertools import count
 
 from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import (
+    Busy,
     DpdbError,
     LedgerError,
     OutOfResources,
@@ -31,7 +32,6 @@ from dpdb.server.messages import (
     AT_ONCE,
     LONGEST_REQUEST,
     Action,
-    Busy,
     Desk,
     Reply,
     Request,

@@ -126,10 +126,6 @@ class Desk(Protocol):
         ...
 
 
-class Busy(Exception):
-    """The analyst has too many statements in the queue."""
-
-
 class People(Protocol):
     """Who may ask, by password or token; a function of the accounts beside the ledger."""
 

@@ -15,12 +15,13 @@ from ssl import SSLContext
 from typing import Any, Self
 from urllib.parse import urlencode
 
+from dpdb.errors import Busy
 from dpdb.ledger.people import scram_verifier
 from dpdb.policy.catalog import Policy
 from dpdb.server.asking import Front, Setting
 from dpdb.server.http.app import HttpServer, application
 from dpdb.server.log import Log
-from dpdb.server.messages import Action, Busy, Desk, People, Reply, Request
+from dpdb.server.messages import Action, Desk, People, Reply, Request
 from dpdb.server.worker import Sessions, reply_to
 
 

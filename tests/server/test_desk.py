@@ -19,10 +19,10 @@ import pytest
 
 from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.wire import from_wire
-from dpdb.errors import DataFileError, LedgerError
+from dpdb.errors import Busy, DataFileError, LedgerError
 from dpdb.policy.reading.reader import read_policy
 from dpdb.server.desk import QUEUE, WorkerDesk, place_of
-from dpdb.server.messages import LONGEST_REQUEST, Action, Busy, Reply, Request, Shape
+from dpdb.server.messages import LONGEST_REQUEST, Action, Reply, Request, Shape
 from dpdb.server.processes import Opening
 from dpdb.session.session import Session
 from tests.support.desks import COUNT, NEW, POLICY, ROWS, Asking, asking, charges_of

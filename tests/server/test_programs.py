@@ -164,7 +164,16 @@ def test_nothing_but_a_token_lets_in(known: Served) -> None:
 def test_malformed_bodies(known: Served) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     deep = b'{"statement": "SELECT ?", "parameters": %b}' % (b"[" * 400 + b"]" * 400)
-    for body in (b"", b"{", b"\xff", b'{"epsilon": NaN}', b"[" * 100_000, b"null", deep):
+    for body in (
+        b"",
+        b"{",
+        b"\xff",
+        b'{"epsilon": NaN}',
+        b'{"parameters": [1e999]}',
+        b"[" * 100_000,
+        b"null",
+        deep,
+    ):
         response = known.ask("POST", "/query", body, headers)
         assert (response.status, response.json["error"]["kind"]) == (400, "UsageError")
     # No redirect: behind a proxy with TLS it would lead to http, and take the token there.

@@ -21,7 +21,7 @@ import dpdb
 from dpdb import dbapi
 from dpdb.answers.formats.render import FORMATS
 from dpdb.answers.wire import to_wire
-from dpdb.errors import PERHAPS, DpdbError, ServerError, UsageError
+from dpdb.errors import PERHAPS, Busy, DpdbError, ServerError, UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.prompt.status import toolbar
 from dpdb.ledger.terms import public_terms
@@ -402,7 +402,7 @@ def test_a_busy_server_is_asked_again(
         if times <= 4:
             assert session.execute("SELECT zip, COUNT(*) FROM people GROUP BY zip").rows
         else:
-            with pytest.raises(ServerError, match="many wait"):
+            with pytest.raises(Busy, match="many wait"):
                 session.execute("SELECT zip, COUNT(*) FROM people GROUP BY zip")
         assert len(asked) == 1 + min(times + 1, 5)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import signal
 import sys
 import threading
@@ -163,7 +164,7 @@ def _object(asked: Asked, body: bytes) -> dict[str, Any]:
     if asked.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "the body is JSON: Content-Type: application/json")
     try:
-        fields = json.loads(body, parse_constant=_malformed)
+        fields = json.loads(body, parse_constant=_malformed, parse_float=_finite)
     except (ValueError, RecursionError):
         fields = None
     inner = [fields]
@@ -194,6 +195,14 @@ def _statement(analyst: str, action: Action, fields: dict[str, Any]) -> Request:
         _malformed('{"statement": "SELECT …"}; /explain takes values and options')
     epsilon, delta = (None if each is None else str(each) for each in losses)
     return Request(analyst, action, str(statement), parameters, epsilon, delta)
+
+
+def _finite(text: str) -> float:
+    """A number of JSON; raises HTTPException for one beyond any float, such as 1e999."""
+    number = float(text)
+    if math.isinf(number):
+        _malformed(f"no value is as large as {text[:40]}")
+    return number
 
 
 def _malformed(hint: str) -> NoReturn:
