@@ -15,9 +15,9 @@ from dpdb.errors import DpdbError, reportable
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres import protocol, values
-from dpdb.server.postgres.protocol import LONGEST, Fields, Malformed
+from dpdb.server.postgres.protocol import LONGEST, Fields, Malformed, Refusal
 from dpdb.server.postgres.questions import Questions
-from dpdb.server.postgres.results import Column, Refusal, Result, failure, notice
+from dpdb.server.postgres.results import Column, Result, failure, notice
 from dpdb.server.postgres.statements import Statement, statements
 
 MOST_HELD = 256
@@ -146,7 +146,7 @@ class Connection:
             self._send(protocol.EMPTY_QUERY)
         for statement in asked:
             try:
-                result = await self.questions.result(statement, ())
+                result = await self.questions.result(statement, (), ())
                 if result.columns is not None:
                     self._send(protocol.row_description(_described(result.columns)))
                     for row in await self._encoded(result, []):
@@ -255,7 +255,9 @@ class Connection:
             return
         if portal.rows is None:
             self._asked = portal.prepared.statement
-            result = await self.questions.result(portal.prepared.statement, portal.values)
+            result = await self.questions.result(
+                portal.prepared.statement, portal.values, portal.prepared.kinds
+            )
             encoded = await self._encoded(result, portal.formats)
             portal.rows, portal.tag = iter(encoded), result.tag
             if result.columns is None:

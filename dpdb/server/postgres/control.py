@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 
 from dpdb.policy.catalog import Kind
-from dpdb.server.postgres.results import Refusal, Result
+from dpdb.server.postgres.protocol import RELEASE, Refusal
+from dpdb.server.postgres.results import Result
 
-VERSION = "15.0"
-"""The version of PostgreSQL that clients are told, whose catalogue and protocol they then use."""
 _REPORTED = (
     "server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
     "session_authorization", "DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes",
@@ -21,7 +20,7 @@ _REPORTED = (
 )  # fmt: skip
 """The settings of which a client is told each value."""
 _FIXED = {
-    "server_version": VERSION,
+    "server_version": RELEASE,
     "server_version_num": "150000",
     "server_encoding": "UTF8",
     "is_superuser": "off",

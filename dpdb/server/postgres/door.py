@@ -21,9 +21,9 @@ from dpdb.server.limits import Places, Rates, network
 from dpdb.server.postgres import protocol, scram
 from dpdb.server.postgres.connection import Connection
 from dpdb.server.postgres.control import Control
-from dpdb.server.postgres.protocol import LONGEST_BEFORE_LOGIN, Fields, Malformed, Opening
-from dpdb.server.postgres.questions import Questions
-from dpdb.server.postgres.results import Refusal, failure
+from dpdb.server.postgres.protocol import LONGEST_BEFORE_LOGIN, Fields, Malformed, Opening, Refusal
+from dpdb.server.postgres.questions import Catalogue, Questions
+from dpdb.server.postgres.results import failure
 
 LOGIN = 10.0
 """Seconds from the connection to the end of the login."""
@@ -41,7 +41,8 @@ class Door:
 
     def __init__(self, front: Front, database: str, tls: SSLContext | None, *, near: bool):
         """`near` says that the socket is on the loopback, where TLS is no need."""
-        self._front, self._database, self._tls, self._near = front, database, tls, near
+        self._front, self._tls, self._near = front, tls, near
+        self._catalogue = Catalogue(front, database)
         self._places = Places(MOST_OF_ADDRESS, MOST_CONNECTIONS)
         self._analysts = Places(MOST_OF_ANALYST, MOST_CONNECTIONS)
         self._strangers = Rates(*_STRANGERS, time.monotonic)
@@ -119,7 +120,7 @@ class Door:
         number, secret = self._number(), secrets.randbits(32)
         questions = Questions(
             self._front,
-            self._database,
+            self._catalogue,
             analyst,
             control,
             lambda: mark is not None and self._mark(analyst) == mark,

@@ -18,6 +18,8 @@ LONGEST = 1024 * 1024
 """The most bytes of a message after login."""
 VERSION = 3 << 16
 """Protocol 3.0."""
+RELEASE = "15.0"
+"""The version of PostgreSQL that clients are told, whose catalogue and protocol they then use."""
 
 
 class Opening(IntEnum):
@@ -30,6 +32,14 @@ class Opening(IntEnum):
 
 class Malformed(Exception):
     """The client sends what is no message of the protocol; the connection ends."""
+
+
+class Refusal(Exception):
+    """An error of the front itself, with its SQLSTATE."""
+
+    def __init__(self, state: str, message: str, hint: str | None = None, detail: str = ""):
+        super().__init__(message)
+        self.state, self.message, self.hint, self.detail = state, message, hint, detail
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_in
-from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.catalog import Kind
 from dpdb.server.asking import Front, result
 from dpdb.server.messages import Action, Request, Shape
-from dpdb.server.postgres.catalogue import Catalogue, is_public, probed
+from dpdb.server.postgres.catalogue.statements import Answerable, bound, is_public
+from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.control import Control
-from dpdb.server.postgres.results import Column, Refusal, Result, promised, result_of
+from dpdb.server.postgres.protocol import Refusal
+from dpdb.server.postgres.results import Column, Result, promised, result_of
 from dpdb.server.postgres.statements import DUMMIES, Statement, marked, parameter_kinds
 
 _FREE = ("SHOW", "DESCRIBE", "DESC")
 """Words of statements that tell what is public, and so may be answered to be described."""
 _ENDED = "the account, or its token, was made anew or removed"
-_KNOWN = 5.0
-"""Seconds for which the tables are not asked for again."""
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "PIVOT", "SUMMARIZE", "TABLE")
+
+
+class Catalogue:
+    """The tables of the policy as it is now, for all connections."""
+
+    def __init__(self, front: Front, database: str):
+        self._front, self._database = front, database
+        self._made: tuple[int, Tables] | None = None
+        """The tables, and how often processes had been replaced when they were asked for."""
+
+    async def tables(self, analyst: str) -> Tables:
+        """The tables; asked for again once another process, which reads the policy, answers."""
+        version = self._front.desk.restarts
+        if self._made is None or self._made[0] != version:
+            told = await self._front.tables(analyst)
+            if not told:
+                return Tables((), self._database)
+            self._made = version, Tables(told, self._database)
+        return self._made[1]
 
 
 class Questions:
@@ -31,16 +49,14 @@ class Questions:
     def __init__(
         self,
         front: Front,
-        database: str,
+        catalogue: Catalogue,
         analyst: str,
         control: Control,
         is_known: Callable[[], bool],
     ):
         """`is_known` tells whether the analyst still is, with the same token."""
         self._front, self._analyst, self.control = front, analyst, control
-        self._database, self._is_known = database, is_known
-        self._tables: tuple[Table, ...] = ()
-        self._until = 0.0
+        self._catalogue, self._is_known = catalogue, is_known
         self._asked: asyncio.Future[Any] | None = None
 
     def cancel(self) -> None:
@@ -55,15 +71,8 @@ class Questions:
             return []
         if max(numbers) > len(set(numbers)) + 100:
             raise Refusal("42P02", "parameters are numbered from $1 on")
-        return parameter_kinds(text, numbers, await self.tables())
-
-    async def tables(self) -> tuple[Table, ...]:
-        """The tables of the policy, which its owner can change."""
-        now = time.monotonic()
-        if now >= self._until:
-            self._tables = await self._front.tables(self._analyst)
-            self._until = now + _KNOWN
-        return self._tables
+        tables = await self._catalogue.tables(self._analyst)
+        return parameter_kinds(text, numbers, tables.tables)
 
     async def columns(
         self, statement: Statement, values: Sequence[Any] | None, kinds: Sequence[Kind | None]
@@ -82,41 +91,42 @@ class Questions:
             ).columns
         if statement.word not in _QUERIES:
             return None
-        given = [DUMMIES[kind] for kind in kinds] if values is None else values
-        if (told := await self._public(statement, given)) is not None:
+        if (told := await self._public(statement, kinds, values)) is not None:
             return told.columns
+        given = [DUMMIES[kind] for kind in kinds] if values is None else values
         plan = await self._ask(Action.EXPLAIN, statement, given)
         if not plan.kinds:  # no table is in it
             plan = await self._ask(Action.EXECUTE, statement, given)
         return promised(plan, intervals=self.control.intervals)
 
-    async def result(self, statement: Statement, values: Sequence[Any]) -> Result:
+    async def result(
+        self, statement: Statement, values: Sequence[Any], kinds: Sequence[Kind | None]
+    ) -> Result:
         """The result of a statement, which is paid; raises DpdbError or Refusal."""
         told = self.control.result(statement.text)
         if told is not None:
             return told
         if statement.word in _QUERIES:
-            told = await self._public(statement, values)
-            if told is not None:
-                return told
+            public = await self._public(statement, kinds, values)
+            if public is not None:
+                rows = await asyncio.to_thread(public.rows)
+                return Result(f"SELECT {len(rows)}", public.columns, rows)
         answer = await self._ask(Action.EXECUTE, statement, values)
         if statement.word in ("SET", "CREATE", "DROP"):
             return Result(statement.word)
         return result_of(answer, intervals=self.control.intervals)
 
-    async def _public(self, statement: Statement, values: Sequence[Any]) -> Result | None:
-        """The answer to a statement about the catalogue, or for no rows of a table; free."""
+    async def _public(
+        self, statement: Statement, kinds: Sequence[Kind | None], values: Sequence[Any] | None
+    ) -> Answerable | None:
+        """A statement about the catalogue, or for no rows of a table, which is free."""
         if not is_public(statement.text):
             return None
-        tables = await self.tables()
+        tables = await self._catalogue.tables(self._analyst)
         if not self._is_known():
             raise Refusal("28000", _ENDED)
-        if (columns := probed(statement.text, tables)) is not None:
-            return Result("SELECT 0", columns)
-        catalogue = Catalogue(tables, self._database, self.control["session_authorization"])
-        return await asyncio.to_thread(
-            catalogue.result, statement.text, values, self.control.settings
-        )
+        names = tables.told_to(self.control["session_authorization"], self.control.settings)
+        return await asyncio.to_thread(bound, statement.text, kinds, values, tables, names)
 
     async def _ask(self, action: Action, statement: Statement, values: Sequence[Any]) -> Answer:
         if not self._is_known():

@@ -12,7 +12,7 @@ from dpdb.answers.record import Cell, Origin
 from dpdb.errors import DpdbError
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
-from dpdb.server.postgres.protocol import report
+from dpdb.server.postgres.protocol import Refusal, report
 
 Column = tuple[str, Kind]
 _CONDITIONS = {
@@ -47,14 +47,6 @@ class Result:
     rows: Sequence[Sequence[Cell]] = ()
     notice: tuple[str, str] | None = None
     """A message for people, and its detail."""
-
-
-class Refusal(Exception):
-    """An error of the front itself, with its SQLSTATE."""
-
-    def __init__(self, state: str, message: str, hint: str | None = None, detail: str = ""):
-        super().__init__(message)
-        self.state, self.message, self.hint, self.detail = state, message, hint, detail
 
 
 def result_of(answer: Answer, *, intervals: bool) -> Result:

@@ -113,7 +113,7 @@ def test_the_catalogue_and_data_do_not_mix(wired: Wired) -> None:
         "SELECT pg_read_file('x') FROM pg_class": "0A000",
         "SELECT nothing FROM pg_class": "42703",
         "SELECT 1 FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d, "
-        "pg_attribute e, pg_attribute f": "54000",
+        "pg_attribute e, pg_attribute f": "54001",
         "SELECT relname FROM pg_class WHERE relname ~ '(a'": "2201B",
     }
     with wired.connect() as connection:

@@ -1,0 +1,160 @@
+"""Statements about the catalogue, or for no rows of a table: free, as the policy answers them.
+
+A statement whose tables are all in pg_catalog or information_schema is answered here. No row of a
+table of data is near: a statement that names both is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from dpdb.answers.record import Cell
+from dpdb.policy.catalog import Kind, Table
+from dpdb.records import dataclass
+from dpdb.server.postgres.catalogue.functions import OWN, Names, name_of
+from dpdb.server.postgres.catalogue.parts import Columns, Query, read_as, refused, shown
+from dpdb.server.postgres.catalogue.queries import Queries
+from dpdb.server.postgres.catalogue.tables import Tables
+from dpdb.server.postgres.protocol import Refusal
+from dpdb.server.postgres.statements import tree_of
+
+_HINTS = re.compile(
+    r"pg_|information_schema|current_|session_user|version\s*\(|set_config|\buser\b|to_reg|regclass|regtype",
+    re.I,
+)
+"""What a statement about the catalogue has in it."""
+_NOTHING = re.compile(r"\b(0|false)\b", re.I)
+"""What a statement for no rows has in it."""
+
+
+def is_public(text: str) -> bool:
+    """Whether a statement may be about the catalogue, or for no rows; a quick look."""
+    return bool(_HINTS.search(text) or _NOTHING.search(text))
+
+
+@dataclass(frozen=True)
+class Answerable:
+    """A statement that the policy answers, with its columns."""
+
+    query: Query
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of its result."""
+        return self.query.columns
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The rows of its result; raises Refusal."""
+        try:
+            rows = self.query.rows(())
+        except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
+            raise refused("of an unusual form") from None
+        kinds = [kind for _, kind in self.columns]
+        return [tuple(map(_cell, row, kinds)) for row in rows]
+
+
+def bound(
+    text: str,
+    kinds: Sequence[Kind | None],
+    values: Sequence[Any] | None,
+    tables: Tables,
+    names: Names,
+) -> Answerable | None:
+    """The statement, if it is about the catalogue; None for others.
+
+    `kinds` and `values` are of its parameters; without values its columns can be told. Raises
+    Refusal for what is not understood.
+    """
+    tree = tree_of(text) if is_public(text) else None
+    if isinstance(tree, exp.Select) and (columns := _no_rows(tree, tables.tables)) is not None:
+        return Answerable(Query(columns, lambda _: []))
+    if not isinstance(tree, exp.Select | exp.SetOperation) or not _HINTS.search(text):
+        return None
+    shared = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    known = [
+        _is_own(each, tables)
+        for each in tree.find_all(exp.Table)
+        if isinstance(each.this, exp.Identifier) and (each.db or each.name.lower() not in shared)
+    ]
+    if any(known) and not all(known):
+        raise Refusal("0A000", "the catalogue and tables of data are not asked together")
+    if not (all(known) if known else _knows(tree)):
+        return None
+    try:
+        return Answerable(
+            Queries(tables.listings(names.user), names, kinds, values or ()).whole(tree)
+        )
+    except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
+        raise refused("of an unusual form") from None
+
+
+def _is_own(table: exp.Table, tables: Tables) -> bool:
+    """Whether a table is one of the catalogue."""
+    schema, name = table.db.lower(), table.name.lower()
+    if not schema:
+        return name.startswith("pg_") and name not in tables.names
+    return schema in ("pg_catalog", "information_schema")
+
+
+def _knows(tree: exp.Expr) -> bool:
+    """Whether a statement without tables asks for a function of the catalogue."""
+    return any(
+        name_of(node) in OWN or isinstance(node, exp.ObjectIdentifier) for node in tree.walk()
+    )
+
+
+def _cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401
+    """A value as a cell of its column's kind."""
+    told: Cell = read_as(shown(value) if isinstance(value, tuple) else value, kind)
+    return told
+
+
+def _no_rows(tree: exp.Select, tables: Sequence[Table]) -> Columns | None:
+    """The columns of a SELECT for no rows of one table, as drivers ask for its columns.
+
+    Such are `SELECT * FROM t LIMIT 0` and `SELECT * FROM t WHERE 1 = 0`; None for others.
+    """
+    return _columns(tree, tables) if _wants_nothing(tree) else None
+
+
+def _wants_nothing(tree: exp.Select) -> bool:
+    """Whether a SELECT of single rows has none, by its text."""
+    limit, where = tree.args.get("limit"), tree.args.get("where")
+    if isinstance(limit, exp.Limit) and limit.expression.sql() == "0":
+        return True
+    condition = where.this.unnest() if where else None
+    if isinstance(condition, exp.EQ):
+        sides = {condition.left.sql(), condition.right.sql()}
+        return sides == {"0", "1"}
+    return isinstance(condition, exp.Boolean) and not condition.this
+
+
+def _columns(tree: exp.Select, tables: Sequence[Table]) -> tuple[tuple[str, Kind], ...] | None:
+    """The columns of a SELECT of columns of one table; None for others."""
+    source = tree.args.get("from_")
+    if source is None or tree.args.get("joins"):
+        return None
+    inside = source.this
+    if isinstance(inside, exp.Subquery) and isinstance(inside.this, exp.Select):
+        known = _columns(inside.this, tables)
+    elif isinstance(inside, exp.Table) and inside.db.lower() in ("", "public"):
+        found = [each for each in tables if each.name.lower() == inside.name.lower()]
+        known = tuple((c.name, c.kind) for c in found[0].columns) if found else None
+    else:
+        known = None
+    if known is None:
+        return None
+    kinds, columns = {name.lower(): kind for name, kind in known}, list[tuple[str, Kind]]()
+    for each in tree.expressions:
+        read = each.this if isinstance(each, exp.Alias) else each
+        if each.is_star:
+            columns += known
+        elif isinstance(read, exp.Column) and read.name.lower() in kinds:
+            columns.append((each.alias_or_name, kinds[read.name.lower()]))
+        else:
+            return None
+    return tuple(columns)
