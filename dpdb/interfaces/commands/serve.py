@@ -134,7 +134,8 @@ def parser() -> argparse.ArgumentParser:
 def address(text: str) -> tuple[str, int]:
     """The host and port of an argument such as `127.0.0.1:8080`."""
     host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
+    known = port.isascii() and port.isdigit() and int(port[:6]) < 65536
+    if not (host and colon and known) or "@" in host:
         raise argparse.ArgumentTypeError("write HOST:PORT, such as 127.0.0.1:8080")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

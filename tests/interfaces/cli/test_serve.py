@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlencode
 
+import psycopg
 import pytest
 
-from dpdb.errors import UsageError
+from dpdb.errors import DpdbError, UsageError
 from dpdb.interfaces.cli.main import main
 from dpdb.interfaces.commands import serve
 from tests.support.command_line import PEOPLE
@@ -70,6 +73,19 @@ def running(
         process.send_signal(stop)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, noted)
+
+
+@contextmanager
+def wired(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`dpdb serve --postgres` in a process, and the words after psql that it prints."""
+    doors = "--http", "127.0.0.1:0", "--postgres", "127.0.0.1:0"
+    command = [sys.executable, "-m", "dpdb", "serve", *words, *doors]
+    with ended(subprocess.Popen(command, stdin=-3, stdout=-1, stderr=-1, text=True)) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        printed = process.stdout.readline()
+        assert re.fullmatch(r"psql -h 127\.0\.0\.1 -p \d+ people\n", printed)
+        yield process, printed.removeprefix("psql ")
 
 
 def got(
@@ -174,14 +190,73 @@ def test_other_machines_are_served_by_a_wall_alone(
     assert main(["user", "add", "alice", str(policy), "--token"]) == 0
     assert "--certificate FILE --key FILE, or --proxy" in refused(*outside)
     assert "--name stats.example.org" in refused(*outside, "--proxy", "10.0.0.1")
+    psql = str(policy), "--http", "127.0.0.1:0", "--postgres", "0.0.0.0:0"
+    assert "--certificate FILE --key FILE, or --proxy" in refused(*psql)
+    named = "--proxy", "127.0.0.1", "--name", "stats.example.org"
+    assert "psql from other machines is served by TLS of dpdb itself" in refused(*psql, *named)
     missing = "--certificate", "none.pem", "--name", "stats.example.org"
     assert "cannot be used: No such file" in refused(*outside, *missing)
 
 
-def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
+def test_psql_asks_as_the_command_says_and_what_a_stop_interrupts_is_paid_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "people.toml"
+    policy.write_text(LASTING.format(path=PEOPLE), encoding="utf-8")
+    assert main(["budget", "open", str(policy)]) == 0
+    assert main(["user", "add", "alice", str(policy), "--token"]) == 0
+    token = capsys.readouterr().out.splitlines()[-1]
+    text = "SELECT COUNT(*) AS n FROM people"
+
+    def connected(words: str) -> psycopg.Connection[tuple[int]]:
+        _, host, _, port, database = words.split()
+        place = f"host={host} port={port} dbname={database} user=alice password={token}"
+        return psycopg.connect(place, autocommit=True)
+
+    with wired(str(policy)) as (process, words):
+        psql = ["psql", "-X", "-w", "-U", "alice", *words.split(), "-t", "-A", "-c", text]
+        own = {"PGPASSWORD": token, "PATH": os.environ["PATH"]}
+        told = subprocess.run(psql, env=own, capture_output=True, text=True, check=True)
+        assert "± " in told.stderr
+        assert process.stderr is not None
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr.readline() == "the policy was read again\n"
+        with closing(connected(words)) as held:
+            assert held.execute(text).fetchone() == (int(told.stdout),)
+            [worker] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            os.kill(int(worker), signal.SIGSTOP)
+            held.pgconn.send_query(f"{text} WHERE age > 30".encode())
+            held.pgconn.flush()
+            time.sleep(0.2)  # it is with the worker then, or soon, and ends alike
+            process.send_signal(signal.SIGTERM)
+            answer = held.pgconn.get_result()
+            assert answer is not None
+            assert answer.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"57P01"
+            os.kill(int(worker), signal.SIGCONT)
+        assert process.wait(60) == 0
+    with wired(str(policy)) as (process, words), closing(connected(words)) as held:
+        assert held.execute(f"{text} WHERE age > 30").fetchone() is not None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    capsys.readouterr()
+    assert main(["budget", "verify", str(policy)]) == 0
+    assert ", ε 0.2 spent" in capsys.readouterr().out
+
+
+def test_what_cannot_be_served_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert "Address already in use; --http" in refused(str(PEOPLE), "--http", place)
+        free = "--http", "127.0.0.1:0"
+        told = refused(str(PEOPLE), *free, "--postgres", place)
+        assert "Address already in use; --postgres" in told
+    with pytest.raises(SystemExit):
+        serve.main([str(PEOPLE), "--postgres", "alice:secret@127.0.0.1:5433"])
+    told = capsys.readouterr().err
+    assert "write HOST:PORT" in told
+    assert "secret" not in told
+    with pytest.raises(DpdbError, match=r"nobody\.toml"):
+        serve.main([str(tmp_path / "nobody.toml"), "--postgres", "127.0.0.1:0"])
     (tmp_path / "token").write_text("short", encoding="utf-8")
     few = "--metrics-token", str(tmp_path / "token")
     assert "openssl rand" in refused(str(PEOPLE), "--http", "127.0.0.1:0", *few)
