@@ -15,7 +15,7 @@ from dpdb.ledger import people
 from dpdb.ledger.book.book import Book, Contents, Sealed, sealed_after
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.database import Anchor
-from dpdb.ledger.book.entries import Charge, Decision, Entry, Totals
+from dpdb.ledger.book.entries import ARRIVE, MOVE, Charge, Decision, Entry, Totals
 from dpdb.ledger.book.forms import book_at, create
 from dpdb.ledger.book.state import RENEW, decision_of, is_due, region_in, renewed, totals_of
 from dpdb.ledger.spending import Spent
@@ -30,7 +30,7 @@ from dpdb.records import dataclass
 Digests = Mapping[str, str]
 """For each table the keyed digest of its data."""
 _PUBLIC = "nobody, as it is public"
-_Change = Callable[[Decision, int], Decision]
+Change = Callable[[Decision, int], Decision]
 """From the decision that holds and the number of the next entry to the next decision."""
 
 
@@ -100,7 +100,7 @@ def accept(
         since = number if fresh else before.since
         return Decision("accept", why, terms, limits, digests, before.key, since, number)
 
-    return _decide(book, who, changed)
+    return decide(book, who, changed)
 
 
 def _check_promise(book: Book, terms: TermTexts) -> None:
@@ -144,7 +144,7 @@ def _promise(terms: TermTexts) -> dict[str, str]:
 def grant(book: Book, who: str, analyst: str, epsilon: Fraction) -> Decision:
     """Let an analyst spend up to `epsilon` of the whole; from now on only those named may ask."""
 
-    return _decide(book, who, lambda before, _: _granted(before, analyst, epsilon))
+    return decide(book, who, lambda before, _: _granted(before, analyst, epsilon))
 
 
 def _granted(before: Decision, analyst: str, epsilon: Fraction) -> Decision:
@@ -164,7 +164,7 @@ def add_user(book: Book, who: str, user: people.User, epsilon: Fraction | None) 
         return _granted(before, user.name, epsilon)
 
     if epsilon is not None:
-        _decide(book, who, changed)
+        decide(book, who, changed)
         return
     with book.changing():
         decision = decision_of(book, book.last().entry)
@@ -184,7 +184,7 @@ def remove_user(book: Book, who: str, name: str) -> None:
         return _revoked(before, name)
 
     if name in (decision_of(book, book.last().entry).limits or {}):
-        _decide(book, who, changed)
+        decide(book, who, changed)
     else:
         people.delete(book, name)
 
@@ -192,7 +192,7 @@ def remove_user(book: Book, who: str, name: str) -> None:
 def revoke(book: Book, who: str, analyst: str) -> Decision:
     """Let an analyst ask no more; what he spent stays spent."""
 
-    return _decide(book, who, lambda before, _: _revoked(before, analyst))
+    return decide(book, who, lambda before, _: _revoked(before, analyst))
 
 
 def _revoked(before: Decision, analyst: str) -> Decision:
@@ -202,23 +202,23 @@ def _revoked(before: Decision, analyst: str) -> Decision:
     return replace(before, action="revoke", why=analyst, limits=limits)
 
 
-def _decide(book: Book, who: str, change: _Change) -> Decision:
+def decide(book: Book, who: str, change: Change) -> Decision:
     """Append the entry that `change` makes from the decision that holds and the entry's number."""
-    made: list[Decision] = []
+    made = book.append(lambda last: decided(book, last, who, change)).entry.event
+    assert isinstance(made, Decision)
+    return made
 
-    def entry_after(last: Sealed) -> Entry:
-        entry, number = last.entry, last.entry.number + 1
-        decision = change(decision_of(book, entry), number)
-        made.append(decision)
-        totals, grouped = entry.totals, entry.last_grouped
-        if decision.since == number:
-            totals, grouped = Totals(), None
-        elif decision.version == number:
-            totals, grouped = Totals(totals.loss, totals.queries), None
-        return Entry(number, book.now(), who, decision, totals, number, entry.latest, grouped)
 
-    book.append(entry_after)
-    return made[0]
+def decided(book: Book, last: Sealed, who: str, change: Change) -> Entry:
+    """The entry of a decision, to follow the last one."""
+    entry, number = last.entry, last.entry.number + 1
+    decision = change(decision_of(book, entry), number)
+    totals, grouped = entry.totals, entry.last_grouped
+    if decision.since == number:
+        totals, grouped = Totals(), None
+    elif decision.version == number:
+        totals, grouped = Totals(totals.loss, totals.queries), None
+    return Entry(number, book.now(), who, decision, totals, number, entry.latest, grouped)
 
 
 def verified(book: Book) -> Iterator[Sealed]:
@@ -230,7 +230,7 @@ def verified(book: Book) -> Iterator[Sealed]:
     key = b""
     for sealed in book.walk():
         rebuilt = _begun(book, sealed.entry) if rebuilt is None else rebuilt
-        if rebuilt is None or rebuilt.next(sealed.entry) != sealed.entry:
+        if rebuilt is None or not rebuilt.leads_to(sealed.entry):
             raise LedgerError(
                 f"entry {sealed.entry.number} of {book.place} is not what those before it lead to"
             )
@@ -259,7 +259,15 @@ class _Rebuilt:
     latest: dict[str, int] = field(default_factory=dict)
     last_grouped: int | None = None
 
-    def next(self, entry: Entry) -> Entry:
+    def leads_to(self, entry: Entry) -> bool:
+        """Whether the entry is as it must be, and may follow where a ledger was moved."""
+        before = self.deciding
+        agrees = self._next(entry) == entry
+        if before is None or before.action != MOVE:
+            return agrees
+        return agrees and isinstance(entry.event, Decision) and entry.event.action == ARRIVE
+
+    def _next(self, entry: Entry) -> Entry:
         """The entry as it must be, for what is new in it."""
         match entry.event:
             case Charge() as charge:

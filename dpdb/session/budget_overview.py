@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dpdb.answers.record import AnswerRecord, Cell, columns_of
-from dpdb.ledger import accounts, custodian, people
+from dpdb.errors import InvalidOption, UsageError
+from dpdb.ledger import accounts, custodian, moving, people
 from dpdb.ledger.book.book import Sealed
 from dpdb.ledger.book.entries import Charge, Decision, Entry
 from dpdb.ledger.book.state import decision_of, spent_in_all
 from dpdb.ledger.protocol import QUERIES_IN_ALL, Balance, QueryLimit
 from dpdb.ledger.terms import budget_in
+from dpdb.policy.budget import ledger_at
 from dpdb.policy.catalog import Policy
 from dpdb.session.backends import check_data, table_digest
 from dpdb.session.free_statements import BUDGET_COLUMNS, budget_rows, utc_time
@@ -48,6 +50,15 @@ def grant(policy: Policy, analyst: str, epsilon: Fraction) -> None:
 def revoke(policy: Policy, analyst: str) -> None:
     """Let an analyst ask no more."""
     custodian.revoke(custodian.book_of(policy), accounts.user(), analyst)
+
+
+def move(policy: Policy, to: str) -> tuple[Sealed, int, int]:
+    """Move the ledger to a file or an address: its last entry, and the numbers of releases and
+    accounts that it has."""
+    try:
+        return moving.move(policy, ledger_at(to), accounts.user())
+    except InvalidOption as error:
+        raise UsageError(error.message) from None
 
 
 def add_user(

@@ -29,6 +29,7 @@ commands:
   accept   --why TEXT: let the policy and the data hold as they are now
   export   every entry, as CSV or JSON
   verify   check every entry, and work out every balance anew
+  copy     TO: move the ledger to another file, or to postgresql://…; here it ends
 """
 
 
@@ -53,7 +54,8 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add("command", metavar="COMMAND", choices=list(COMMANDS), help="what to do: see below")
     add("policy", metavar="FILE.toml", type=Path, help="the policy that names the budget")
-    add("analyst", metavar="NAME", nargs="?", help="of grant and revoke: the analyst")
+    add("analyst", metavar="NAME", nargs="?",
+        help="of grant and revoke: the analyst; of copy: the new place")  # fmt: skip
     add("epsilon", metavar="EPSILON", nargs="?", help="of grant: the most the analyst may spend")
     add_ledger_argument(result)
     add("--why", metavar="TEXT", help="of accept: the reason, which is recorded")
@@ -68,11 +70,12 @@ def parser() -> argparse.ArgumentParser:
 def _check_arguments(options: argparse.Namespace) -> None:
     """Refuse what does not go with the command."""
     given = [value is not None for value in (options.analyst, options.epsilon)]
-    wanted = {"grant": [True, True], "revoke": [True, False]}
+    wanted = {"grant": [True, True], "revoke": [True, False], "copy": [True, False]}
     if given != wanted.get(options.command, [False, False]):
         raise UsageError(
             f"dpdb budget {options.command} is followed by other words than these",
-            hint="grant POLICY NAME EPSILON, revoke POLICY NAME, and for others POLICY alone",
+            hint="grant POLICY NAME EPSILON, revoke POLICY NAME, copy POLICY TO, "
+            "and for others POLICY alone",
         )
     for option, value, command in (
         ("--why", options.why, "accept"),
@@ -156,6 +159,18 @@ def _verify(policy: Policy, options: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
+def _copy(policy: Policy, options: argparse.Namespace) -> str:
+    assert policy.lasting is not None
+    ledger = policy.lasting.ledger
+    last, kept, accounts = budget_overview.move(policy, options.analyst)
+    return (
+        f"{last.entry.number + 1} entries, {kept} releases and {accounts} accounts agree\n"
+        "now write the new place as ledger = … into the policy of each machine: "
+        f"{ledger if isinstance(ledger, Path) else ledger.place} spends nothing any more\n"
+        f"head: {last.entry.number} {last.seal.hex()}"
+    )
+
+
 COMMANDS: dict[str, Callable[[Policy, argparse.Namespace], str]] = {
     "open": _open,
     "show": _show,
@@ -164,4 +179,5 @@ COMMANDS: dict[str, Callable[[Policy, argparse.Namespace], str]] = {
     "accept": _accept,
     "export": _export,
     "verify": _verify,
+    "copy": _copy,
 }
