@@ -9,20 +9,29 @@ import csv
 import io
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpdb.errors import UsageError
 from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import box, scores
-from dpdb.lab.classroom.box import TIME_LIMIT
-from dpdb.lab.classroom.scores import Rules, Score, as_table, class_scores, score
+from dpdb.lab.classroom.box import TIME_LIMIT, Sandbox
+from dpdb.lab.classroom.scores import (
+    ONE_IN,
+    Played,
+    Row,
+    Rules,
+    Score,
+    as_table,
+    class_scores,
+    ranked,
+    row,
+    score,
+)
 from dpdb.lab.database import Protected
-from dpdb.lab.pages.report import report_of
-from dpdb.lab.trial import Rate, Trials
 from tests.lab.test_student_files import EXAMPLE, written
 
 MEMORY = """
@@ -94,16 +103,57 @@ def test_a_task_has_its_own_secret_and_nothing_to_remember(tmp_path: Path) -> No
     assert exact.hits == 20
     assert private.hits < 5
     assert private.ceiling == pytest.approx(find("differencing").ceiling(0.1))
-    assert scored.spent[1] == pytest.approx(0.1)
+    assert scored.rows[1].used == pytest.approx((0.1, 0.1, 0.1))
     assert scored.report.title == find("differencing").title
 
 
-def test_more_than_asking_can_tell_is_said() -> None:
-    attack = find("membership")
-    rate = Rate.counted(Protected(1, 1), 100, 100)
-    rates = (replace(rate, ceiling=attack.ceiling(1)),)
-    too_good = Score("eve", report_of(Trials(attack, 100, 1, (), rates)), (1.0,))
-    assert "eve, ε = 1: ✘ above the ceiling" in as_table([too_good])
+def tallied(student: str, hits: int, epsilon: float = 1.0, runs: int = 200) -> Row:
+    """Runs against ε = 1 that used another ε, with so many right."""
+    played = [Played(int(place < hits), 1, epsilon) for place in range(runs)]
+    return row(student, Protected(1, 1), find("membership"), played, Sandbox.BUBBLEWRAP)
+
+
+def test_ranks_are_shared_where_intervals_overlap() -> None:
+    """73.1 % is the ceiling at ε = 1; Eve is right in 98 %, and Dan without asking."""
+    rows = [tallied("cyd", 100), tallied("ada", 146), tallied("eve", 196), tallied("bob", 130)]
+    table = ranked([*rows, tallied("dan", 140, epsilon=0)])
+    assert [(each.student, each.rank, each.note) for each in table] == [
+        ("eve", None, "not by asking"),
+        ("ada", 1, "tie"),
+        ("dan", None, "not by asking"),
+        ("bob", 1, "tie"),
+        ("cyd", 3, ""),
+    ]
+    assert table[2].ceiling == 0.5
+    shown = as_table([Score("all", None, tuple(rows))])
+    assert "eve, ε = 1: ✘ not by asking" in shown
+
+
+def test_a_row_of_honest_runs_is_marked_as_rarely_as_it_says() -> None:
+    """The number of hits from which a row is marked, where half of the runs used ε = 1, half 0."""
+    attack, runs = find("membership"), 40
+    ceilings = [attack.ceiling(1), attack.ceiling(0)]
+    chances = np.array([1.0])
+    for place in range(runs):
+        chances = np.convolve(chances, [1 - ceilings[place % 2], ceilings[place % 2]])
+
+    def marked(hits: int) -> bool:
+        played = [Played(int(place < hits), 1, 1 - place % 2) for place in range(runs)]
+        return row("ada", Protected(1, 1), attack, played, Sandbox.USER).beyond
+
+    first = next(hits for hits in range(runs + 1) if marked(hits))
+    assert 0 < chances[first:].sum() < 1 / ONE_IN
+    assert chances[first - 2 :].sum() > 1 / ONE_IN
+
+
+def test_guesses_of_one_run_are_not_taken_for_independent() -> None:
+    """Ten runs with all of a hundred bits right, or none: a coin for each run."""
+    attack = find("reconstruction")
+    played = [Played(100 * (place < 9), 100, 0.0) for place in range(10)]
+    lucky = row("ada", Protected(1, 1), attack, played, Sandbox.USER)
+    assert lucky.ceiling == 0.5
+    assert not lucky.beyond
+    assert row("eve", Protected(1, 1), attack, played[:9] * 3, Sandbox.USER).beyond
 
 
 def test_folders_that_are_no_class(tmp_path: Path) -> None:
@@ -134,6 +184,6 @@ def test_a_fault_of_the_lab_stops_nobody(tmp_path: Path, monkeypatch: pytest.Mon
     def faulty(*_: object) -> None:
         raise ValueError("of a row")
 
-    monkeypatch.setattr(scores, "run_trials", faulty)
+    monkeypatch.setattr(scores, "run_once", faulty)
     rules = Rules(None, [1], trials=1, seconds=TIME_LIMIT, seed=1)
     assert score(written(tmp_path, EXAMPLE), rules).error == "newcomer.py: ValueError in the lab"

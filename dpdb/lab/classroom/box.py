@@ -119,6 +119,12 @@ def reached(kind: Sandbox) -> frozenset[str]:
         return frozenset(process.ask(["probe", str(path), os.getpid(), port]))
 
 
+_CLEAR = """
+test "$(id -u)" = "$0" || exit 1
+kill -KILL -1
+exec find /tmp /var/tmp /dev/shm -mindepth 1 -maxdepth 1 -uid "$0" -exec rm -rf {} + 2>/dev/null
+"""
+"""A shell that ends all of a user's processes but itself, and removes the user's files."""
 _RUNNING: set[Box] = set()
 
 
@@ -148,26 +154,33 @@ class Box:
         self._control, other = socket.socketpair()
         self.socket: socket.socket | None = None
         with other:
-            self._host = subprocess.Popen(  # noqa: S603 (dpdb's own module)
-                [
-                    *_wall(self._kind, self._uid),
-                    *(sys.executable, "-P", "-B", "-u", "-X", "utf8"),
-                    *("-m", "dpdb.lab.classroom.player", str(seconds + 1)),
-                ],
-                stdin=other.fileno(),
-                stdout=shown,
-                stderr=shown,
-                cwd="/",
-                env={
-                    "PATH": "/usr/bin:/bin",
-                    "LANG": "C.UTF-8",
-                    "HOME": "/",
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "PYTHONPATH": os.pathsep.join(map(str, (_PACKAGE.parent, *_libraries()))),
-                },
-                start_new_session=True,
-            )
+            try:
+                self._host = self._started(other.fileno(), shown)
+            except OSError:
+                self._control.close()
+                raise
         self.deadline = time.monotonic() + seconds
+
+    def _started(self, stdin: int, shown: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 (dpdb's own module)
+            [
+                *_wall(self._kind, self._uid),
+                *(sys.executable, "-P", "-B", "-u", "-X", "utf8"),
+                *("-m", "dpdb.lab.classroom.player", self._kind, str(self.seconds + 1)),
+            ],
+            stdin=stdin,
+            stdout=shown,
+            stderr=shown,
+            cwd="/",
+            env={
+                "PATH": "/usr/bin:/bin",
+                "LANG": "C.UTF-8",
+                "HOME": "/",
+                "OPENBLAS_NUM_THREADS": "1",
+                "PYTHONPATH": os.pathsep.join(map(str, (_PACKAGE.parent, *_libraries()))),
+            },
+            start_new_session=True,
+        )
 
     def __enter__(self) -> Box:
         _RUNNING.add(self)
@@ -196,7 +209,8 @@ class Box:
             with suppress(ProcessLookupError):
                 os.killpg(self._host.pid, signal.SIGKILL)
         if self._kind is Sandbox.USER:
-            subprocess.run([*_other_user(self._uid), "sh", "-c", "kill -KILL -1"], check=False)  # noqa: S603
+            command = [*_other_user(self._uid), "sh", "-c", _CLEAR, str(self._uid)]
+            subprocess.run(command, check=False)  # noqa: S603
         for line in filter(None, (self._control, self.socket)):
             with suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)

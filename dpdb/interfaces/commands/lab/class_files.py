@@ -54,8 +54,8 @@ def _audit_parser() -> argparse.ArgumentParser:
         "dpdb lab audit",
         "[MECHANISM | FILE.py] [options]",
         "Run a mechanism many times with a person in its data and many times without, "
-        "and say how large its ε is at least. Without MECHANISM: which there are. A FILE.py is "
-        "run with your rights.",
+        "and say how large its ε is at least. Without MECHANISM: which there are. "
+        "A FILE.py is run in a sandbox, if this machine has one.",
     )
     add = parser.add_argument
     add("mechanism", nargs="?", metavar="MECHANISM", help="one of those listed, or a FILE.py with "
@@ -152,7 +152,7 @@ def _score_parser() -> argparse.ArgumentParser:
         "dpdb lab",
         "--score DIR [options]",
         "Play the attacks in a class's files, each in processes of its own, two at a "
-        "time. The files are run with your rights: read what you do not trust.",
+        "time. The table names the sandbox; without one, the files have your rights.",
     )
     add = parser.add_argument
     add("--score", type=Path, required=True, metavar="DIR", help="a file NAME.py for each student")
