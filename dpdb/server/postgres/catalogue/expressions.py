@@ -106,7 +106,8 @@ class Expressions:
                 return Bound(Kind.TEXT, lambda env: tuple(members(env)))
             case exp.Bracket(expressions=[place]):
                 array, at = self.bind(node.this, scope).value, self.bind(place, scope).value
-                return Bound(Kind.TEXT, lambda env: member(array(env), at(env)))
+                first = 0 if isinstance(place.unnest(), exp.Literal) else 1
+                return Bound(Kind.TEXT, lambda env: member(array(env), at(env), first))
             case exp.Case():
                 return self._case(node, scope)
             case exp.Coalesce() | exp.Greatest() | exp.Least():

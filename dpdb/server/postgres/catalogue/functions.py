@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -110,6 +111,11 @@ def _joined(
     return work.joined((each for each in told if each is not None), between)
 
 
+def _formatted(text: str, *given: object) -> str:
+    told = iter(given)
+    return re.sub("%[sI]", lambda _: shown(next(told, "")), text)
+
+
 def _place(members: Any, wanted: object) -> int | None:  # noqa: ANN401
     found = listed(members)
     return found.index(wanted) + 1 if wanted in found else None
@@ -133,7 +139,8 @@ FUNCTIONS: Mapping[str, Function] = {
         _constant(Kind.INTEGER, None),
     ),
     **dict.fromkeys(
-        ("pg_table_is_visible", "pg_type_is_visible", "has_table_privilege", "has_schema_privilege",
+        ("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible",
+         "pg_collation_is_visible", "has_table_privilege", "has_schema_privilege",
          "has_database_privilege", "has_any_column_privilege", "has_column_privilege"),
         _constant(Kind.BOOLEAN, True),
     ),
@@ -163,6 +170,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "current_setting": _of_names(Kind.TEXT, _setting),
     "set_config": _text(lambda _, value, __: value),
     "quote_ident": _text(lambda name: name),
+    "format": _text(_formatted),
+    "parse_ident": _plain(Kind.TEXT, lambda name: tuple(name.lower().split("."))),
+    "string_to_array": _plain(Kind.TEXT, lambda text, between: tuple(text.split(between or None))),
+    "array_lower": _plain(Kind.INTEGER, lambda members, *_: 1 if listed(members) else None),
     "array_to_string": Function(Kind.TEXT, _joined),
     **dict.fromkeys(
         ("array_length", "array_upper"),
@@ -203,6 +214,8 @@ _SQLGLOT: Mapping[type[exp.Expr], str] = {
     exp.CurrentDatabase: "current_database",
     exp.CurrentVersion: "version",
     exp.ArrayToString: "array_to_string",
+    exp.StringToArray: "string_to_array",
+    exp.Format: "format",
     exp.ArraySize: "array_length",
     exp.ArrayPosition: "array_position",
     exp.StrPosition: "strpos",
@@ -251,24 +264,40 @@ def arguments(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
+def spelled(identifier: exp.Expr) -> str:
+    """A name as PostgreSQL keeps it: in lower case, if it is not in quotes."""
+    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
+
+
 def label(node: exp.Expr) -> str:
     """The name of a column of the result, as PostgreSQL gives it."""
-    if isinstance(node, exp.Alias | exp.Column):
-        return node.alias_or_name
+    if (name := _own_name(node)) is not None:
+        return name
+    inner = node.unnest()
+    if isinstance(inner, exp.Cast):
+        return inner.to.sql("postgres").lower().rpartition(".")[2]
+    return "case" if isinstance(inner, exp.Case) else "?column?"
+
+
+def _own_name(node: exp.Expr) -> str | None:
+    """The name of an alias, a column or a function; None for other expressions."""
+    if isinstance(node, exp.Alias):
+        return spelled(node.args["alias"])
     inner = node.unnest()
     match inner:
-        case exp.Dot():
-            return label(inner.expression)
-        case exp.Cast():
-            named = label(inner.this)
-            return named if named != "?column?" else inner.to.sql("postgres").lower()
-        case exp.Case():
-            return "case"
-        case exp.Select() | exp.Subquery():
-            return label(inner.selects[0]) if inner.selects else "?column?"
-        case exp.Window() | exp.Filter():
-            return label(inner.this)
         case exp.Column():
-            return inner.name
-    other = inner.key if isinstance(inner, exp.Func | exp.Array | exp.Exists) else "?column?"
-    return name_of(inner) or _AGGREGATES.get(type(inner), other)
+            return spelled(inner.this)
+        case exp.Dot():
+            return _own_name(inner.expression)
+        case exp.Cast() | exp.Window() | exp.Filter() | exp.Bracket():
+            return _own_name(inner.this)
+        case exp.Case():
+            default = inner.args.get("default")
+            return None if default is None else _own_name(default)
+        case exp.Select() | exp.Subquery():
+            return label(inner.selects[0]) if inner.selects else None
+        case exp.Binary() | exp.Unary():
+            return None
+    if isinstance(inner, exp.Func | exp.Array | exp.Exists):
+        return name_of(inner) or _AGGREGATES.get(type(inner), inner.key)
+    return None

@@ -42,6 +42,19 @@ class Level:
         return (None,) * len(self.relation.source.columns)
 
 
+def flat(tree: exp.Select) -> tuple[list[exp.Expr], list[exp.Join]]:
+    """The tables of FROM and the joins between them: `((a JOIN b) JOIN c)` is `a JOIN b JOIN c`."""
+    joins = [*(tree.args.get("joins") or ())]
+    if tree.args.get("from_") is None:
+        return [], joins
+    source = tree.args["from_"].this
+    while isinstance(source, exp.Subquery) and isinstance(source.this, exp.Table | exp.Subquery):
+        joins = [*(source.args.get("joins") or ()), *joins]
+        source = source.this
+    joins = [*(source.args.get("joins") or ()), *joins]
+    return [source, *(join.this for join in joins)], joins
+
+
 def is_empty(relations: Sequence[Relation], joins: Sequence[exp.Join]) -> bool:
     """Whether joined tables have no rows because one that they need has none."""
     empty = relations[0].is_empty if relations else False

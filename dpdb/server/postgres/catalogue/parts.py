@@ -180,10 +180,10 @@ def minus(value: Any) -> Any:  # noqa: ANN401
     return None if value is None else -value
 
 
-def member(array: Any, place: int | None) -> Any:  # noqa: ANN401
-    """A member of an array, which sqlglot counts from 0."""
-    members = listed(array)
-    return members[place] if place is not None and 0 <= place < len(members) else None
+def member(array: Any, place: int | None, first: int) -> Any:  # noqa: ANN401
+    """A member of an array, counted from `first`: sqlglot counts by constants from 0."""
+    members, at = listed(array), -1 if place is None else place - first
+    return members[at] if 0 <= at < len(members) else None
 
 
 def numbered(value: Any, find: Callable[[str], int | None], kind: str) -> int | None:  # noqa: ANN401

@@ -11,7 +11,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.server.postgres.catalogue.expressions import Expressions
 from dpdb.server.postgres.catalogue.folds import order
 from dpdb.server.postgres.catalogue.functions import Names, label
-from dpdb.server.postgres.catalogue.joins import is_empty, joined, levels
+from dpdb.server.postgres.catalogue.joins import flat, is_empty, joined, levels
 from dpdb.server.postgres.catalogue.parts import (
     NULL,
     Bound,
@@ -126,12 +126,10 @@ class Queries:
             self._relations.shared[each.alias.lower()] = Query(columns, rows, query.is_empty)
 
     def _select(self, tree: exp.Select, outer: Scope | None) -> Query:
-        for name, part in tree.args.items():
-            if part and name not in _PARTS:
-                raise refused(f"{name} of SELECT")
+        if unknown := [name for name, part in tree.args.items() if part and name not in _PARTS]:
+            raise refused(f"{unknown[0]} of SELECT")
         self._share(tree, outer)
-        source, joins = tree.args.get("from_"), tree.args.get("joins") or []
-        nodes = [] if source is None else [source.this, *(join.this for join in joins)]
+        nodes, joins = flat(tree)
         scope = _inside(outer, len(nodes))
         relations = []
         for node in nodes:
@@ -209,7 +207,10 @@ class Queries:
             only = each.table.lower() if isinstance(each, exp.Column) else ""
             for source in scope.sources:
                 if only in ("", source.name):
-                    yield from (exp.column(name, source.name) for name, _ in source.columns)
+                    yield from (
+                        exp.column(exp.to_identifier(name, quoted=True), source.name)
+                        for name, _ in source.columns
+                    )
 
     def _item(self, node: exp.Expr, scope: Scope, *, nothing: bool) -> Bound:
         """An expression of the select list; where there are no rows, one that is not known, too."""
@@ -286,6 +287,6 @@ def _position(node: exp.Expr, labels: Sequence[str]) -> int | None:
         if not (node.name.isdecimal() and 0 < int(node.name[:9]) <= len(labels)):
             raise Refusal("42P10", f"position {node.name[:20]} is not in the select list")
         return int(node.name) - 1
-    if isinstance(node, exp.Column) and not node.table and node.name in labels:
-        return labels.index(node.name)
+    if isinstance(node, exp.Column) and not node.table and label(node) in labels:
+        return labels.index(label(node))
     return None

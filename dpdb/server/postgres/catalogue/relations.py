@@ -9,6 +9,7 @@ from sqlglot import exp
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres.catalogue.expressions import Expressions
+from dpdb.server.postgres.catalogue.functions import label, spelled
 from dpdb.server.postgres.catalogue.parts import (
     Columns,
     Env,
@@ -68,7 +69,7 @@ class Relations:
             if shared is not None:
                 columns, rows, nothing = shared.columns, shared.rows, shared.is_empty
             elif found is not None:
-                columns, nothing = found.columns, not found.columns
+                columns, nothing = found.columns, not found.rows
                 told = found.rows
                 rows = lambda _: told  # noqa: E731
             else:
@@ -90,7 +91,7 @@ class Relations:
         work, bind = self._work, self._expressions.bind
         name = "" if alias is None else alias.name.lower()
         match node:
-            case exp.Unnest(expressions=[array]):
+            case exp.Unnest(expressions=[array]) | exp.Table(this=exp.Explode(this=array)):
                 value, counted = bind(array, scope).value, bool(node.args.get("offset"))
 
                 def rows(env: Env) -> list[Row]:
@@ -115,6 +116,13 @@ class Relations:
                     return [(number,) for number in range(first, last + 1)]
 
                 columns = ((name or "generate_series", Kind.INTEGER),)
+            case exp.Table(this=exp.Func() as function):
+                told = bind(function, scope)
+                columns = ((name or label(function), told.kind),)
+
+                def rows(env: Env) -> list[Row]:
+                    return [(told.value(env),)]
+
             case _:
                 raise refused(node)
         source = Source(name or columns[0][0], renamed(columns, alias), place)
@@ -123,7 +131,8 @@ class Relations:
 
 def renamed(columns: Columns, alias: exp.Expr | None) -> Columns:
     """The columns with the names that an alias gives them."""
-    given = [each.name for each in alias.args.get("columns") or ()] if alias is not None else []
+    named = [] if alias is None else alias.args.get("columns") or ()
+    given = [spelled(each if isinstance(each, exp.Identifier) else each.this) for each in named]
     if len(given) > len(columns) > 0:
         raise Refusal("42P10", "an alias names more columns than there are")
     names = [*given, *(name for name, _ in columns[len(given) :])]

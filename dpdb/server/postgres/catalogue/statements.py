@@ -29,6 +29,8 @@ _HINTS = re.compile(
 """What a statement about the catalogue has in it."""
 _NOTHING = re.compile(r"\b(0|false)\b", re.I)
 """What a statement for no rows has in it."""
+_LABEL = re.compile(r"\bAS (select|table)\b", re.I)
+"""A label that PostgreSQL allows, and sqlglot does not."""
 
 
 def is_public(text: str) -> bool:
@@ -70,6 +72,8 @@ def bound(
     Refusal for what is not understood.
     """
     tree = tree_of(text) if is_public(text) else None
+    if tree is None and _HINTS.search(text):
+        tree = tree_of(_LABEL.sub(r'AS "\1"', text))
     if isinstance(tree, exp.Select) and (columns := _no_rows(tree, tables.tables)) is not None:
         return Answerable(Query(columns, lambda _: []))
     if not isinstance(tree, exp.Select | exp.SetOperation) or not _HINTS.search(text):
@@ -85,9 +89,7 @@ def bound(
     if not (all(known) if known else _knows(tree)):
         return None
     try:
-        return Answerable(
-            Queries(tables.listings(names.user), names, kinds, values or ()).whole(tree)
-        )
+        return Answerable(Queries(tables.listings(names), names, kinds, values or ()).whole(tree))
     except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
         raise refused("of an unusual form") from None
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.server.postgres.catalogue.functions import Names
-from dpdb.server.postgres.catalogue.parts import Listing
+from dpdb.server.postgres.catalogue.parts import Columns, Listing
 from dpdb.server.postgres.protocol import RELEASE
 from dpdb.server.postgres.values import described
 
 _SCHEMAS = {11: "pg_catalog", 2200: "public", 13000: "information_schema"}
-_FIRST, OWNER = 16384, 10
-"""The number of the first table, and of its owner."""
+_FIRST, _FIRST_OWN, OWNER = 16384, 12000, 10
+"""The numbers of the first table, of the first of the catalogue's own, and of the owner."""
 _TYPES = {
     16: ("bool", "boolean", 1), 20: ("int8", "bigint", 8), 21: ("int2", "smallint", 2),
     23: ("int4", "integer", 4), 25: ("text", "text", -1), 26: ("oid", "oid", 4),
@@ -23,24 +25,24 @@ _TYPES = {
     1114: ("timestamp", "timestamp without time zone", 8), 1700: ("numeric", "numeric", -1),
 }  # fmt: skip
 """The types: the name, the name in SQL, and the bytes of a value."""
-_EMPTY = frozenset((
-    "pg_constraint", "pg_index", "pg_policy", "pg_publication", "pg_publication_rel",
-    "pg_publication_namespace", "pg_publication_tables", "pg_inherits", "pg_description",
-    "pg_shdescription", "pg_attrdef", "pg_collation", "pg_statistic_ext",
-    "pg_statistic_ext_data", "pg_opclass", "pg_trigger", "pg_proc", "pg_enum", "pg_range",
-    "pg_extension", "pg_views", "pg_matviews", "pg_rewrite", "pg_foreign_table",
-    "pg_foreign_server", "pg_depend", "pg_sequence", "pg_sequences", "pg_tablespace", "pg_locks",
-    "pg_auth_members", "pg_db_role_setting", "pg_partitioned_table", "pg_event_trigger",
-    "pg_language", "pg_operator", "pg_aggregate", "pg_cast", "pg_stat_activity",
-    "pg_stat_user_tables", "pg_statio_user_tables", "pg_indexes", "pg_rules", "pg_seclabel",
-    "pg_subscription", "pg_foreign_data_wrapper", "pg_user_mapping", "pg_conversion", "pg_amop",
-    "pg_amproc", "pg_default_acl", "pg_largeobject_metadata", "pg_init_privs",
-    "pg_timezone_names", "pg_stats", "views", "key_column_usage", "table_constraints",
-    "referential_constraints", "constraint_column_usage", "routines", "parameters", "triggers",
-    "sequences", "check_constraints", "column_privileges", "domains", "table_privileges",
-    "view_table_usage", "element_types", "role_table_grants",
-))  # fmt: skip
-"""The tables of the catalogue that hold nothing."""
+_COLUMNS = Path(__file__).parents[1] / "catalogue.txt"
+"""The tables of PostgreSQL 15's catalogue: a line for each, with the names of its columns.
+
+A name ends in `#` if its values are whole numbers, in `.` for other numbers, in `?` for truths.
+"""
+_KINDS = {"#": Kind.INTEGER, ".": Kind.NUMBER, "?": Kind.BOOLEAN}
+_DEFAULTS: Mapping[Kind, Any] = {Kind.INTEGER: 0, Kind.NUMBER: 0.0, Kind.BOOLEAN: False}
+"""The values of columns of which nothing is said; texts are NULL."""
+
+
+@cache
+def _columns() -> Mapping[str, Columns]:
+    """The columns of each table of the catalogue."""
+    lines = map(str.split, _COLUMNS.read_text(encoding="utf-8").splitlines())
+    return {
+        table: tuple((name.rstrip("#.?"), _KINDS.get(name[-1], Kind.TEXT)) for name in names)
+        for table, *names in lines
+    }
 
 
 class Tables:
@@ -50,13 +52,15 @@ class Tables:
         numbered = list(zip(count(_FIRST), tables, strict=False))
         self.tables, self.database = tuple(tables), database
         self.names = frozenset(table.name.lower() for table in tables)
-        self.relations = {table.name.lower(): number for number, table in numbered}
+        own = zip(_columns(), count(_FIRST_OWN), strict=False)
+        self.relations = {name: number for name, number in own if name.startswith("pg_")} | {
+            table.name.lower(): number for number, table in numbered
+        }
         self.types = {n: number for number, told in _TYPES.items() for n in told[:2]} | {"int": 23}
         self.type_names = {number: told[1] for number, told in _TYPES.items()}
         self.schemas = {name: number for number, name in _SCHEMAS.items()}
-        self._listings = {name: Listing((), ()) for name in _EMPTY} | {
-            name: _listing(rows) for name, rows in _shared(numbered, database).items()
-        }
+        made = _shared(numbered, database)
+        self._listings = {name: _listing(name, made.get(name, ())) for name in _columns()}
 
     def told_to(self, user: str, settings: Mapping[str, str]) -> Names:
         """The names that functions tell one user."""
@@ -66,20 +70,23 @@ class Tables:
             self.schemas, settings,
         )  # fmt: skip
 
-    def listings(self, user: str) -> Mapping[str, Listing]:
+    def listings(self, names: Names) -> Mapping[str, Listing]:
         """The tables of the catalogue by name, as one user sees them."""
-        own = _of_user(user, self.database, self.names)
-        return self._listings | {name: _listing(rows) for name, rows in own.items()}
+        own = _of_user(names.user, self.database, self.names)
+        own["pg_settings"] = [
+            {"name": name, "setting": value, "context": "user", "vartype": "string"}
+            for name, value in names.settings.items()
+        ]
+        return self._listings | {name: _listing(name, rows) for name, rows in own.items()}
 
 
-def _listing(rows: Sequence[Mapping[str, Any]]) -> Listing:
-    """A table with these rows; a column is of the kind of its first value."""
-    kinds = {bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.NUMBER}
-    columns = []
-    for name in rows[0] if rows else ():
-        first = next((row[name] for row in rows if row[name] is not None), None)
-        columns.append((name, kinds.get(type(first), Kind.TEXT)))
-    return Listing(tuple(columns), tuple(tuple(row.values()) for row in rows))
+def _listing(name: str, rows: Sequence[Mapping[str, Any]]) -> Listing:
+    """A table of the catalogue with these rows."""
+    columns = _columns()[name]
+    told = tuple(
+        tuple(row.get(column, _DEFAULTS.get(kind)) for column, kind in columns) for row in rows
+    )
+    return Listing(columns, told)
 
 
 def _shared(tables: Sequence[tuple[int, Table]], database: str) -> dict[str, list[dict[str, Any]]]:
@@ -118,28 +125,17 @@ def _of_user(user: str, database: str, tables: Iterable[str]) -> dict[str, list[
         "rolname": user,
         "rolconnlimit": -1,
         **dict.fromkeys(("rolinherit", "rolcanlogin"), True),
-        **dict.fromkeys(
-            ("rolsuper", "rolcreaterole", "rolcreatedb", "rolreplication", "rolbypassrls"), False
-        ),
-        **dict.fromkeys(("rolvaliduntil", "rolconfig")),
     }
     return {
         "pg_roles": [role],
         "pg_authid": [role],
-        "pg_user": [{"usename": user, "usesysid": OWNER, "usesuper": False}],
+        "pg_user": [{"usename": user, "usesysid": OWNER}],
         "schemata": [
             {"catalog_name": database, "schema_name": name, "schema_owner": user}
             for name in _SCHEMAS.values()
         ],
         "pg_tables": [
-            {
-                "schemaname": "public",
-                "tablename": table,
-                "tableowner": user,
-                "tablespace": None,
-                **dict.fromkeys(("hasindexes", "hasrules", "hastriggers"), False),
-            }
-            for table in tables
+            {"schemaname": "public", "tablename": table, "tableowner": user} for table in tables
         ],
     }
 
@@ -153,18 +149,12 @@ def _type(number: int, name: str, _: str, size: int) -> dict[str, Any]:
         "typlen": size,
         "typtype": "b",
         "typcategory": "S",
-        **dict.fromkeys(
-            ("typelem", "typarray", "typrelid", "typbasetype", "typcollation", "typndims"), 0
-        ),
         "typtypmod": -1,
-        "typnotnull": False,
         "typdelim": ",",
-        "typdefault": None,
         "typisdefined": True,
         "typinput": f"{name}in",
         "typoutput": f"{name}out",
         "typreceive": f"{name}recv",
-        "typispreferred": False,
     }
 
 
@@ -176,21 +166,13 @@ def _database(name: str) -> dict[str, Any]:
         "encoding": 6,
         "datcollate": "C",
         "datctype": "C",
-        "daticulocale": None,
         "datlocprovider": "c",
-        "datacl": None,
-        "datistemplate": False,
         "datallowconn": True,
         "datconnlimit": -1,
-        "dattablespace": 0,
     }
 
 
 def _relation(number: int, table: Table) -> dict[str, Any]:
-    numbers = ("reltype", "reltablespace", "reloftype", "reltoastrelid", "relchecks", "relpages",
-               "relfilenode", "relallvisible", "relrewrite")  # fmt: skip
-    truths = ("relhasindex", "relhasrules", "relhastriggers", "relrowsecurity", "relisshared",
-              "relforcerowsecurity", "relispartition", "relhassubclass", "relhasoids")  # fmt: skip
     return {
         "oid": number,
         "relname": table.name,
@@ -203,9 +185,6 @@ def _relation(number: int, table: Table) -> dict[str, Any]:
         "relnatts": len(table.columns),
         "reltuples": -1.0,
         "relispopulated": True,
-        **dict.fromkeys(numbers, 0),
-        **dict.fromkeys(truths, False),
-        **dict.fromkeys(("relacl", "reloptions", "relpartbound")),
     }
 
 
@@ -219,17 +198,12 @@ def _attribute(relation: int, place: int, column: Column) -> dict[str, Any]:
         "attlen": told.size,
         "atttypmod": -1,
         "attnotnull": not column.nullable,
-        **dict.fromkeys(("atthasdef", "attisdropped", "atthasmissing", "attbyval"), False),
         **dict.fromkeys(("attidentity", "attgenerated", "attcompression"), ""),
-        "attcollation": 0,
         "attstorage": "p",
         "attstattarget": -1,
-        "attndims": 0,
         "attislocal": True,
-        "attinhcount": 0,
         "attalign": "i",
         "attcacheoff": -1,
-        **dict.fromkeys(("attacl", "attoptions", "attfdwoptions", "attmissingval")),
     }
 
 
@@ -240,8 +214,8 @@ def _column(place: int, column: Column) -> dict[str, Any]:
         "is_nullable": "YES" if column.nullable else "NO", "udt_name": name,
         "udt_schema": "pg_catalog", "is_identity": "NO", "is_generated": "NEVER",
         **dict.fromkeys(
-            ("column_default", "character_maximum_length", "numeric_precision", "numeric_scale",
-             "datetime_precision", "character_set_name", "collation_name", "domain_name",
-             "generation_expression", "identity_generation")
+            ("character_maximum_length", "character_octet_length", "numeric_precision",
+             "numeric_precision_radix", "numeric_scale", "datetime_precision",
+             "maximum_cardinality")
         ),
     }  # fmt: skip
