@@ -20,7 +20,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A server that forgets nothing."""
-    with running_server("-c fsync=on") as running:
+    with running_server("") as running:
         yield running
 
 

@@ -11,8 +11,14 @@ import pytest
 from tests.long.parts import Part
 from tests.support.crashes import Crashes
 from tests.support.desks import killed_under_load
-from tests.support.lasting import folder_in_memory
-from tests.support.ledger_trials import Tampered, granted_at_once, survives_kills
+from tests.support.lasting import folder_in_memory, ledgers_on
+from tests.support.ledger_trials import (
+    Tampered,
+    granted_at_once,
+    survives_kills,
+    survives_stops,
+)
+from tests.support.postgres import running_server
 from tests.support.shared_budget import shared_to_the_last
 
 MOST_BYTES = 8000
@@ -34,6 +40,13 @@ def test_processes_killed_at_random_moments(examples: int, tried) -> None:
     with folder_in_memory() as folder:
         unheard = survives_kills(folder, examples, Random(200))
     tried(f"{examples} kills; {unheard} charges that nobody heard of")
+
+
+@pytest.mark.examples(200, 1)
+def test_a_server_of_postgresql_stopped_at_random_moments(examples: int, tried) -> None:
+    with running_server("") as server, ledgers_on(server), folder_in_memory() as folder:
+        unheard = survives_stops(folder, server, examples, Random(200))
+    tried(f"{examples} stops; {unheard} charges that nobody heard of")
 
 
 @pytest.mark.examples(200, 2)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from dpdb.errors import BudgetExceeded, LedgerError
 from dpdb.ledger import custodian
@@ -21,6 +22,9 @@ from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from tests.support.lasting import at, policy_in, verify
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Server
 
 # ------------------------------------------------------------------------------ processes
 
@@ -96,6 +100,46 @@ def survives_kills(folder: Path, kills: int, random: Random) -> int:
         assert charged >= granted
         unheard = charged - granted
     return unheard
+
+
+def survives_stops(folder: Path, server: Server, stops: int, random: Random) -> int:
+    """Stop a server like a crash under three spending processes, one of which is killed, too.
+
+    After each stop charges cover what was granted. Returns how many charges nobody heard of.
+    """
+    policy, told = opened_budget(folder), folder / "granted"
+    told.touch()
+    loss = ComposedLoss.of(pure(Fraction(1, 10**6)))
+
+    def spend() -> None:
+        ledger = LastingLedger.open(policy)
+        with told.open("ab", buffering=0) as file:
+            while True:
+                try:
+                    ledger.charge(loss, None)
+                except LedgerError:
+                    time.sleep(0.02)
+                else:
+                    file.write(b".")
+
+    children = [forked(spend) for _ in range(3)]
+    try:
+        for _ in range(stops):
+            time.sleep(random.uniform(0.1, 0.4))
+            killed = children.pop(0)
+            os.kill(killed, signal.SIGKILL)
+            os.waitpid(killed, 0)
+            server.stop()
+            granted = len(told.read_bytes())
+            server.start()
+            charged = len(verify(LastingLedger.open(policy).book)) - 1
+            assert charged >= granted > 0
+            children.append(forked(spend))
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return len(verify(LastingLedger.open(policy).book)) - 1 - len(told.read_bytes())
 
 
 # ------------------------------------------------------------------------------ tampering
