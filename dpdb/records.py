@@ -14,11 +14,13 @@ from functools import cache
 from math import isfinite
 from operator import attrgetter
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 (so that mypy exports it)
+
+    from _typeshed import DataclassInstance
 else:
 
     def dataclass(cls=None, *, frozen=False, repr=True, eq=True):  # noqa: A002, ANN001, ANN201, D103
@@ -31,6 +33,17 @@ else:
 _FROZEN, _MADE = "_is_frozen_record", "_made_before_compiling"
 _UNCOMPILED = 4
 """The instances of a class that take less time than to compile its constructor."""
+
+
+Record = TypeVar("Record", bound="DataclassInstance")
+
+
+def changed(record: Record, **fields: object) -> Record:
+    """`dataclasses.replace`, but the record itself, with its caches, if nothing changes."""
+    for name, value in fields.items():
+        if getattr(record, name) is not value:
+            return dataclasses.replace(record, **fields)
+    return record
 
 
 def is_frozen(kind: Any) -> bool:  # noqa: ANN401 (a class of fields)

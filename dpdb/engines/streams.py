@@ -326,5 +326,6 @@ def _looks_at_units(plan: Plan) -> bool:
 
 
 def can_stream(table: Table) -> bool:
-    """Whether a table has rows of its own, and its units names of their own."""
-    return type(table) is Table and table.chain is None and not table.public
+    """Whether a table has rows of its own, and its units names of their own; one for each row."""
+    alone = table.chain is None and not table.owners
+    return type(table) is Table and alone and not table.public

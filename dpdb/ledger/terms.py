@@ -15,18 +15,10 @@ from typing import Any
 
 from dpdb.errors import LedgerError
 from dpdb.policy.budget import Budget, Composition, LastingBudget, Neighbors, Timing
-from dpdb.policy.catalog import (
-    LONGEST_TEXT,
-    Column,
-    Kind,
-    Policy,
-    Reference,
-    Table,
-    Value,
-    usual_rows_held,
-)
+from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Policy, Table, Value, usual_rows_held
 from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
+from dpdb.policy.names import OwnedBy, Reference
 from dpdb.policy.numbers import ratio
 
 TermTexts = Mapping[str, Any]
@@ -130,6 +122,11 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
             table.get("stored_as"),
             rows_held_per_unit=table.get("rows_held_per_unit"),
             finds_cap=table["rows_per_unit"] == "find",
+            kind=table.get("kind") or "",
+            owners=tuple(
+                OwnedBy(kind, column, _reference_in(chain))
+                for kind, column, chain in table.get("owners") or ()
+            ),
         )
         for name, table in terms["tables"].items()
     )
@@ -179,6 +176,8 @@ def _described_table(table: Table) -> TermTexts:
         "groups_per_unit": table.groups_per_unit,
         "stored_as": table.stored_as,
         "rows_held_per_unit": _held(table),
+        "kind": table.kind or None,
+        "owners": [[e.kind, e.column, _reference(e.chain)] for e in table.owners] or None,
     }
 
 
@@ -186,7 +185,7 @@ def _held(table: Table) -> int | None:
     """The rows of a unit that are held, where they are not the usual number."""
     held = table.rows_held_per_unit
     least = 1 if table.finds_cap else table.rows_per_unit
-    usual = table.has_one_row_per_unit or held == usual_rows_held(least)
+    usual = table.has_one_row_per_unit or table.owners or held == usual_rows_held(least)
     return None if usual else held
 
 

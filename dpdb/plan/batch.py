@@ -43,10 +43,17 @@ def can_be_joined(query: Query) -> bool:
     """Whether a query can be drawn together with others.
 
     One with a goal of accuracy has a price of its own, and so has one with subqueries, as these
-    come first, and one whose keys or bounds are found in the data, or that clamps totals.
+    come first, and one whose keys or bounds are found in the data, or that clamps totals. Sums over
+    rows of two units are each drawn by themselves.
     """
-    apart = query.subqueries or query.options.has_accuracy_goal or selects_keys(query)
-    return not (query.settled or apart or sought(query) or with_declared_total(query))
+    apart = (
+        query.table.kinds
+        or query.subqueries
+        or query.options.has_accuracy_goal
+        or selects_keys(query)
+    )
+    settled = query.settled or query.table.kinds
+    return not (settled or apart or sought(query) or with_declared_total(query))
 
 
 def _joint_key(query: Query, share: BudgetShare) -> str:

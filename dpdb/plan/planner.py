@@ -18,6 +18,7 @@ from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
 from dpdb.plan.logical.query import Query
+from dpdb.plan.logical.shared_queries import check_shared, check_source
 from dpdb.plan.physical.bounds import (
     Bounds,
     clamp,
@@ -79,6 +80,7 @@ def plan(
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
+    check_shared(query)
     if arguments := sought(query):
         return _with_bounds_sought(query, arguments, policy, share, rows)
     selections = number_of_selections(query)
@@ -152,6 +154,7 @@ def outline(query: Query, policy: Policy) -> Plan:
 
     Raises Unsupported for a MODE with a weight, as exact values are those of one argument.
     """
+    check_source(query.table)
     for aggregate in query.aggregates:
         if aggregate.weight is not None:
             raise Unsupported(

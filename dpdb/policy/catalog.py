@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from dpdb.errors import UsageError
+from dpdb.errors import PolicyError, UsageError
 from dpdb.policy.budget import Budget, LastingBudget, Neighbors, Timing
 from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.frames import HeldFrame
+from dpdb.policy.names import OwnedBy, Reference
 from dpdb.policy.storage import ServerTable, Storage, file_kind, files_of
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from _typeshed import DataclassInstance
-
-
-Record = TypeVar("Record", bound="DataclassInstance")
-
-
-def changed(record: Record, **fields: object) -> Record:
-    """`dataclasses.replace`, but the record itself, with its caches, if nothing changes."""
-    for name, value in fields.items():
-        if getattr(record, name) is not value:
-            return replace(record, **fields)
-    return record
 
 
 LONGEST_TEXT = 10_000
@@ -74,17 +62,6 @@ class Kind(StrEnum):
     def temporal(self) -> bool:
         """Whether the values are dates or timestamps."""
         return self in (Kind.DATE, Kind.TIMESTAMP)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A key column of a table, as another table names it: `orders.id`."""
-
-    table: str
-    column: str
-
-    def __str__(self) -> str:
-        return f"{self.table}.{self.column}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,6 +164,10 @@ class Table:
     """The rows of a trial, in place of a file or a server; None where the rows are data."""
     finds_cap: bool = False
     """Whether a part of a query's ε finds a cap on the rows of a unit, up to `rows_per_unit`."""
+    kind: str = ""
+    """The kind of unit; empty where the policy declares no kinds, or rows have two owners."""
+    owners: tuple[OwnedBy, ...] = ()
+    """The two owners of each row; none where rows have one. `unit` and `chain` are the first's."""
 
     def __hash__(self) -> int:
         """The hash of the name alone, since a table can have many columns with many values."""
@@ -195,7 +176,9 @@ class Table:
     @property
     def has_one_row_per_unit(self) -> bool:
         """Whether no unit has two rows: a row is a unit, or the unit's column is the key."""
-        return self.unit is None or (self.chain is None and self.key == (self.unit,))
+        return self.unit is None or (
+            not self.chain and not self.owners and self.key == (self.unit,)
+        )
 
     @property
     def rows_held(self) -> int:
@@ -203,8 +186,8 @@ class Table:
 
         The cap on the rows that count is below it, and a query can lower that cap alone.
         """
-        if self.has_one_row_per_unit:
-            return 1
+        if self.owners or self.has_one_row_per_unit:  # no row of two is left out for others
+            return self.rows_per_unit if self.owners else 1
         return self.rows_held_per_unit or usual_rows_held(self.rows_per_unit)
 
     @property
@@ -214,8 +197,9 @@ class Table:
 
     @property
     def told_apart_by(self) -> tuple[Column, ...]:
-        """The columns that tell rows apart: those of the key, or all where none is declared."""
-        return tuple(c for c in self.columns if not self.key or c.name in self.key)
+        """The columns that tell rows apart: those of the key, or all, as of rows of two owners."""
+        every = not self.key or self.owners  # a row whose key is NULL has its place, too
+        return tuple(c for c in self.columns if every or c.name in self.key)
 
     @cached_property
     def storage(self) -> Storage:
@@ -271,14 +255,26 @@ class Table:
         return self.name if self.stored_as is None else self.stored_as
 
     @property
+    def owned_by(self) -> tuple[OwnedBy, ...]:
+        """The columns that name the owners of rows; none where each row is a unit, or public."""
+        alone = () if self.unit is None else (OwnedBy(self.kind, self.unit, self.chain),)
+        return self.owners or alone
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The different kinds of the two owners of each row; none where rows have one owner."""
+        return tuple(dict.fromkeys(each.kind for each in self.owners))
+
+    @property
     def unit_as_written(self) -> str:
         """The unit as the policy writes it: `row`, a column, or a column and the key it names."""
-        unit = "row" if self.unit is None else self.unit
-        return unit if self.chain is None else f"{unit} -> {self.chain}"
+        return " and ".join(map(str, self.owned_by)) or "row"
 
     @property
     def unit_in_words(self) -> str:
         """The word for a unit of this table in messages: row, the unit column, or `unit of T`."""
+        if self.kind or self.kinds:
+            return self.kind or " and ".join(self.kinds)
         if self.chain is not None:
             return f"unit of {self.chain.table}"
         return "row" if self.unit is None else self.unit
@@ -289,16 +285,17 @@ class Table:
         return True
 
     @property
-    def unit_kind(self) -> Kind | None:
-        """The type of the column that holds the unit; None where the table has no such column."""
-        held = None if self.unit is None or self.chain is not None else self.column(self.unit)
-        return None if held is None else held.kind
+    def unit_types(self) -> Mapping[str, Kind]:
+        """The type of the column that names units, for each kind that a column names itself."""
+        named = ((each.kind, self.column(each.column)) for each in self.owned_by if not each.chain)
+        return {kind: column.kind for kind, column in named if column is not None}
 
     @property
     def identifiers(self) -> frozenset[str]:
         """The names of the columns that name a unit or a row: what they hold is never changed."""
         references = (column.name for column in self.columns if column.references is not None)
-        return frozenset((*self.key, *references, *([self.unit] if self.unit else ())))
+        naming = (each.column for each in self.owned_by if each.column)
+        return frozenset((*self.key, *references, *naming))
 
     def column(self, name: str) -> Column | None:
         """The column called `name`, first exactly, then in any case; None if there is none."""
@@ -327,6 +324,9 @@ class Policy:
     """The fewest units of any group that is shown."""
 
     def __post_init__(self) -> None:
+        shared = next((table.name for table in self.tables if table.owners), None)
+        if shared and self.neighbors is Neighbors.REPLACE:
+            raise PolicyError(f'{shared} has rows of two units: neighbors is "add-remove"')
         frames = (table.frame for table in self.tables if table.frame is not None)
         vars(self)["_frames"] = tuple(frame.given_away() for frame in frames)
 

@@ -1,4 +1,4 @@
-"""Names and texts as SQL writes them."""
+"""Names of keys and of owners in policies; names and texts as SQL writes them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,33 @@ import re
 from collections.abc import Sequence
 
 from dpdb.errors import did_you_mean
+from dpdb.records import dataclass
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A key column of a table, as another table names it: `orders.id`."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
+@dataclass(frozen=True)
+class OwnedBy:
+    """A column that names an owner of each row."""
+
+    kind: str
+    """The kind of unit; empty in a policy that declares no kinds."""
+    column: str
+    chain: Reference | None = None
+    """The key that the column names a row by: its unit is this row's, too."""
+
+    def __str__(self) -> str:
+        return self.column if self.chain is None else f"{self.column} -> {self.chain}"
+
 
 RESERVED = frozenset((
     "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "CASE", "CONNECT_BY_ROOT", "CREATE", "CROSS",

@@ -31,6 +31,9 @@ class Contribution:
     """The most groups that these rows are in; None where only their own number limits it."""
     one_per_group: bool = False
     """Whether a unit adds one value to each group that it has rows in, and not one for each row."""
+    rooms: tuple[tuple[int, int], ...] = ()
+    """For each kind of unit the most groups that one is in, and its room in each, in rows, where
+    rows have two owners and sums are filled; none elsewhere."""
 
     @property
     def fixed(self) -> bool:
@@ -87,9 +90,12 @@ def total(lower: int, upper: int, contribution: Contribution) -> int:
     enter another, which changes two sums.
 
     Where a unit adds one y to each group that it is in, however many rows it has, the groups count
-    that it can be in.
+    that it can be in. A filled sum moves by at most a room in each group of a unit
+    (`engines.units.filling`).
     """
     largest = max(abs(lower), abs(upper))
+    if contribution.rooms:
+        return largest * max(groups * room for groups, room in contribution.rooms)
     if contribution.one_per_group:
         return _of_groups(largest, max(upper, 0) - min(lower, 0), contribution)
     if contribution.neighbors is Neighbors.ADD_REMOVE:
@@ -131,6 +137,14 @@ def joint(signed_bounds: Iterable[tuple[int, int]], contribution: Contribution) 
     return max(total(lower, upper, contribution) for lower, upper in signed_bounds)
 
 
+def apart(bounds: Iterable[tuple[int, int]], contribution: Contribution) -> int:
+    """The ℓ1 sensitivity of filled sums, each of which has rooms of its own: they add up.
+
+    `bounds` has the least and greatest that a row adds to each.
+    """
+    return sum(total(lower, upper, contribution) for lower, upper in bounds)
+
+
 def box_steps(contribution: Contribution) -> int:
     """The most changes of single rows of which a neighbour is made.
 
@@ -168,8 +182,11 @@ def total_squared(lower: int, upper: int, contribution: Contribution) -> int:
     If a unit touches one group only, ℓ1 and ℓ2 are the same. Under `replace` a row either stays in
     its group, which moves by at most upper - lower, or leaves one group and enters another: changes
     a and b of two groups have a² + b² <= 2·max(a², b²). Where a unit adds one y to each
-    group, the squares of what `total` says of each group add up.
+    group, the squares of what `total` says of each group add up; so they do of filled sums.
     """
+    if contribution.rooms:
+        largest = max(abs(lower), abs(upper))
+        return largest**2 * max(groups * room**2 for groups, room in contribution.rooms)
     if contribution.one_per_group:
         largest, width = max(abs(lower), abs(upper)), max(upper, 0) - min(lower, 0)
         return _of_groups(largest**2, width**2, contribution)

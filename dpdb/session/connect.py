@@ -27,7 +27,7 @@ from dpdb.policy.catalog import MOST_ROWS_HELD, Kind, Policy
 from dpdb.policy.csv.csv_format import CsvFormat, valid_encoding, valid_separator
 from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reading.column_reader import with_bounds
-from dpdb.policy.reading.table_reader import keeps_values
+from dpdb.policy.reading.unit_reader import keeps_values
 from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.table_sources import DataSource, PolicySource, TableSources
 
@@ -306,7 +306,8 @@ def _joined(policies: list[Policy]) -> Policy:
     units = {policy.unit for policy in policies} - {Policy.unit}
     if len(units) > 1:
         raise UsageError("the files' policies differ in what they call a unit")
-    if len({table.unit_kind for table in tables} - {None}) > 1:
+    types = {named for table in tables for named in table.unit_types.items()}
+    if len(types) > len(dict(types)):
         raise UsageError("the files' policies differ in the type of their units")
     return replace(first, tables=tables, unit=units.pop() if units else first.unit)
 

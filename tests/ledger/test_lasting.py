@@ -18,7 +18,8 @@ from dpdb.ledger.book.entries import Charge
 from dpdb.ledger.book.state import StateReader
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.policy.budget import Budget, Composition, Neighbors
-from dpdb.policy.catalog import Policy, Reference
+from dpdb.policy.catalog import Policy
+from dpdb.policy.names import Reference
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from tests.support.lasting import TABLE, at, opened, policy_in, verify

@@ -8,7 +8,8 @@ import pytest
 
 from dpdb.plan.logical.query import Query
 from dpdb.plan.relations.privacy_ids import unit_columns
-from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table
+from dpdb.policy.catalog import Column, Kind, Policy, Table
+from dpdb.policy.names import Reference
 from dpdb.sql.selects.statements import Select, statement
 
 NOWHERE = Path("nowhere.csv")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dpdb.errors import PolicyError
-from dpdb.policy.catalog import Kind, Policy, Reference
+from dpdb.policy.catalog import Kind, Policy
+from dpdb.policy.names import Reference
 from dpdb.policy.reading.reader import read_policy
 
 SHOP = """\
@@ -102,7 +103,7 @@ def test_the_columns_that_hold_values_unchanged(tmp_path: Path) -> None:
     assert lines.identifiers == {"order_id"}
     assert returns.identifiers == {"customer_id", "order_id", "day"}
     assert visits.identifiers == set()
-    assert (returns.unit_kind, lines.unit_kind, visits.unit_kind) == (Kind.INTEGER, None, None)
+    assert [returns.unit_types, lines.unit_types, visits.unit_types] == [{"": Kind.INTEGER}, {}, {}]
 
 
 CHAIN = '"order_id -> orders.id"'

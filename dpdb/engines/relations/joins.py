@@ -227,9 +227,13 @@ class JoinedRows:
         return matches
 
     def _values(self, join: Join, side: int, rows: Rows) -> list[AnyVector]:
-        """The values that must be equal on both sides: the owner too if both tables are private."""
+        """The values that must be equal on both sides: the owner too if both tables are private.
+
+        Where rows have two owners the equalities say that they have the right row's.
+        """
         equal = [pair[side] for pair in join.on]
-        return self.leaves.values(rows, equal, owners=not join.right.table.public)
+        private = not (join.right.table.public or self.source.kinds)
+        return self.leaves.values(rows, equal, owners=private)
 
     def _pairs(self, join: Join, left: Rows, right: Rows, matches: Matches, codes: Array) -> Rows:
         """The pairs of rows; for an outer join also the rows of the left side without a match."""

@@ -194,7 +194,7 @@ class Leaves:
         A hash is of the unit and, as one term each, the rows of all leaves.
         """
         return rows.take(
-            within_cap(rows.owners, limit, lambda places: self._hashes(rows.take(places)))
+            within_cap(rows.owners, limit, lambda places: self.hashes(rows.take(places)))
         )
 
     def few_alike(self, rows: Rows, codes: Array, most: int) -> Rows:
@@ -204,11 +204,12 @@ class Leaves:
         """
         coded, kept = np.flatnonzero(codes >= 0), codes < 0
         kept[coded] = within_cap(
-            codes[coded], most, lambda places: self._hashes(rows.take(coded[places]))
+            codes[coded], most, lambda places: self.hashes(rows.take(coded[places]))
         )
         return rows.take(kept)
 
-    def _hashes(self, rows: Rows) -> Words:
+    def hashes(self, rows: Rows) -> Words:
+        """The keyed hashes of some rows."""
         leaves = (self.leaves[name].terms(numbers) for name, numbers in rows.numbers.items())
         return hash_of([self._owner_terms(rows), *leaves], len(rows))
 

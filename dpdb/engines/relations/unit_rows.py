@@ -27,7 +27,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from dpdb.engines.relations.joins import JoinedRows
-from dpdb.engines.relations.leaves import Leaf, Leaves, own_texts, with_null_row
+from dpdb.engines.relations.leaves import Leaf, Leaves, Rows, own_texts, with_null_row
 from dpdb.engines.relations.row_groups import RowsOfUnits, unit_groups
 from dpdb.engines.relations.row_unions import (
     PassedRows,
@@ -101,6 +101,8 @@ class UnitRows:
         if isinstance(table, Joined):
             leaves = self._leaves(table, names, slots)
             joined = JoinedRows(table, plan.where, leaves)
+            if table.kinds:
+                return self._of_shared(table, leaves, joined.all(), names)
             rows = joined.all() if table.public else joined.counted()
             first = next(scans(table.relation)).table
             # Where each row is a unit, rows are numbered from the first one of the piece on.
@@ -115,6 +117,15 @@ class UnitRows:
         owners = None if every.owners is None else every.owners[kept]
         return PlanRows(Frame(columns, slots), len(kept), None, owners)
 
+    def _of_shared(
+        self, source: Joined, leaves: Leaves, rows: Rows, names: frozenset[str]
+    ) -> PlanRows:
+        """All rows of a join whose rows have two owners: those of the first table's rows."""
+        base = next(scans(source.relation))
+        shared = self.held.shared(base.table, self._columns, self.sample_key)
+        shared = shared.joined(rows.numbers[base.leaf], lambda at: leaves.hashes(rows.take(at)))
+        return PlanRows(leaves.frame(rows, names), len(rows), None, None, shared)
+
     def _of_table(
         self, table: Table, names: frozenset[str], slots: Mapping[Slot, AnyVector]
     ) -> PlanRows:
@@ -124,6 +135,10 @@ class UnitRows:
         else:  # Which of a unit's rows count depends on all declared columns.
             every = self.rows_of(table, frozenset(column.name for column in table.columns))
         units, owners = None, every.owners
+        if table.owners:
+            shared = self.held.shared(table, self._columns, self.sample_key)
+            frame = Frame({name: every.columns[name] for name in names}, slots)
+            return PlanRows(frame, every.rows, None, None, shared)
         if owners is not None and isinstance(table, MadeTable):
             units = Units.of(table, every.columns, owners, self.sample_key)
         elif owners is not None:
@@ -160,7 +175,7 @@ class UnitRows:
             return self._made_rows(table)
         loaded = self.read(table, decided_by(table) | frozenset(names))
         rows = loaded.rows
-        if table.unit is None and (self.piece is None or table.public):
+        if table.owners or (table.unit is None and (self.piece is None or table.public)):
             return TableRows({name: loaded.columns[name] for name in names}, rows, None)
         owners = self.held.owners(table, self._columns, self.sample_key)
         declared = [column for column in table.columns if column.name in names]
@@ -255,7 +270,7 @@ def unit_partitions(whole: UnitRows, plan: Plan) -> Sequence[range | None]:
     The rows of a stored table or of public ones are in one piece, which is None.
     """
     table = plan.table
-    if table.public or not isinstance(table, Joined | MadeTable):
+    if table.public or table.kinds or not isinstance(table, Joined | MadeTable):
         return [None]
     units, size = whole.units_of(table), units_in_a_piece(plan)
     starts = range(-secrets.randbelow(size), max(units, 1), size)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpdb.engines.protocol import WORD, CountedValues, representation
+from dpdb.engines.statistics.filled_sums import FilledSums
 from dpdb.engines.statistics.groups import (
     CellRows,
     group_codes,
@@ -59,6 +60,9 @@ class Statistics:
         self._cells = plan.cells if plan.keys else None
         self._masks: dict[Expr | None, Bools | None] = {None: of.counted(plan)}
         self._groups = group_codes(plan, frame, rows) if plan.keys else None
+        self._sums_of_two = (
+            None if of.shared is None else FilledSums(of.shared, self._groups, self._cells or 1)
+        )
         counted = CellRows(frame, rows, self._masks[None], self._groups, plan.cells, of.owners)
         single = {value.name: counted.column(value) for value in single_values(plan)}
         self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
@@ -68,6 +72,10 @@ class Statistics:
 
     def statistic(self, statistic: Statistic) -> Array | list[Array]:
         """A number for each cell, and in a vector for each part; or an array for each cell."""
+        filled = self._sums_of_two
+        if filled is not None and isinstance(statistic, Count | Total):
+            return self._filled(filled, statistic)
+        assert filled is None or isinstance(statistic, Joint)
         match statistic:
             case Count():
                 return self._count(statistic)
@@ -146,6 +154,20 @@ class Statistics:
         masks = [np.broadcast_to(np.True_ if m is None else m, self._rows) for m in conditions]
         counts = segment_counts(statistic, masks, self._groups, self._cells)
         return counts @ np.array(statistic.rows).T if statistic.rows else counts
+
+    def _filled(self, filled: FilledSums, statistic: Count | Total) -> Array:
+        """The filled sum of each cell, over rows of two owners."""
+        if isinstance(statistic, Total):
+            steps = self._on_grid(statistic.argument, statistic.grid)
+            counted = self._selected(statistic.where, steps.null)
+            assert counted is not None
+            return filled.total(counted, steps.values, statistic)
+        null = self._null(statistic.argument)
+        if statistic.nulls:
+            null = np.ones(self._rows, np.bool_) if null is None else ~null
+        counted = self._selected(statistic.where, null)
+        assert counted is not None
+        return filled.count(counted, statistic.rooms)
 
     def _number(self, mask: Bools | None) -> int:
         return self._rows if mask is None else int(np.count_nonzero(mask))

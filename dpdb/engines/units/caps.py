@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.engines.sources.cells.words import Words
+from dpdb.engines.units.filling import SharedRows
 from dpdb.engines.units.keys import NONE, Owners
 from dpdb.engines.units.row_hashes import HashedColumn, HashKey, row_hashes
 from dpdb.engines.values.grid_values import mask
@@ -172,6 +173,8 @@ class PlanRows:
     """None where rows need not be capped any more."""
     owners: Array | None
     """The number of each row's unit; None where each row is one, or nothing looks at it."""
+    shared: SharedRows | None = None
+    """The owners of rows that have two."""
 
     def counted(self, plan: Plan) -> Bools | None:
         """The rows that count; None where all do.
@@ -180,6 +183,8 @@ class PlanRows:
         rows: first the number of its groups, and then that of its rows.
         """
         where = None if plan.where is None else mask(plan.where, self.frame, self.rows)
+        if self.shared is not None:
+            return self.shared.owned if where is None else self.shared.owned & where
         if self.units is None:
             return where
         table = plan.table

@@ -21,7 +21,9 @@ from dataclasses import field, replace
 import numpy as np
 
 from dpdb.engines.units.caps import Units
+from dpdb.engines.units.filling import SharedRows
 from dpdb.engines.units.keys import NONE, Owners, ReadColumns, TableOwners
+from dpdb.engines.units.row_hashes import HashKey, row_hashes
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
@@ -34,7 +36,7 @@ def has_budget(table: Table, column: Column) -> bool:
     What names the unit is the same in all its rows, and stays.
     """
     free = column.kind is Kind.TEXT and column.values is None and column.name != table.unit
-    return free and table.rows_held * column.length > table.text_budget
+    return free and not table.owners and table.rows_held * column.length > table.text_budget
 
 
 def decided_by(table: Table) -> frozenset[str]:
@@ -66,6 +68,7 @@ class HeldRows:
     _owners: TableOwners = field(init=False, repr=False)
     _known: dict[tuple[str, str], Units | None] = field(default_factory=dict, repr=False)
     _counting: dict[tuple[str, str], Units] = field(default_factory=dict, repr=False)
+    _shared: dict[tuple[str, str], SharedRows] = field(default_factory=dict, repr=False)
     _texts: dict[tuple[str, str, str], Codes] = field(default_factory=dict, repr=False)
     _ordered: dict[tuple[str, str], OrderedRows] = field(default_factory=dict, repr=False)
     _in_order: dict[tuple[str, str, str], Numbers | Codes] = field(default_factory=dict, repr=False)
@@ -109,6 +112,23 @@ class HeldRows:
             read = columns(table, [column.name for column in table.columns])
             self._counting[known] = Units.of(table, read, held.owners, sample_key)
         return self._counting[known]
+
+    def shared(self, table: Table, columns: ReadColumns, sample_key: str) -> SharedRows:
+        """The rows of a table that have two owners; none of them is left out."""
+        known = table.name, sample_key
+        if known not in self._shared:
+            first, second = (
+                self._owners.named_by(each, table, columns).numbers for each in table.owners
+            )
+            read = columns(table, [column.name for column in table.columns])
+            hashed = HashKey.of(sample_key).columns(table.columns, read)
+            self._shared[known] = SharedRows.of(
+                first,
+                second,
+                lambda rows: row_hashes([each.terms for each in hashed], rows),
+                same=len(table.kinds) == 1,
+            )
+        return self._shared[known]
 
     def ordered(self, table: Table, columns: ReadColumns, sample_key: str) -> OrderedRows:
         """The rows of a table in the order of their units, which are named by a column."""

@@ -15,7 +15,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpdb.errors import DataFileError
-from dpdb.policy.catalog import Reference, Table, Value
+from dpdb.policy.catalog import Table, Value
+from dpdb.policy.names import OwnedBy, Reference
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers
@@ -205,21 +206,27 @@ class TableOwners:
 
     tables: tuple[Table, ...]
     """The tables of the policy, through which a chain of keys leads."""
-    _numbers: UnitNumbers = field(default_factory=UnitNumbers, repr=False)
+    _numbers: dict[str, UnitNumbers] = field(default_factory=dict, repr=False)
+    """The numbers of the units of each kind: customer 5 and supplier 5 are two units."""
     _known: dict[str, Owners] = field(default_factory=dict, repr=False)
 
     def of(self, table: Table, columns: ReadColumns) -> Owners | None:
         """The owners of the rows of a table; None where each row is a unit, or the table public."""
         if table.unit is None:
             return None
+        assert not table.owners
         if table.name not in self._known:
-            column = columns(table, (table.unit,))[table.unit]
-            self._known[table.name] = (
-                Owners(self._numbers.of(column), column)
-                if table.chain is None
-                else self._chained(column, table.chain, columns)
-            )
+            [owner] = table.owned_by
+            self._known[table.name] = self.named_by(owner, table, columns)
         return self._known[table.name]
+
+    def named_by(self, owner: OwnedBy, table: Table, columns: ReadColumns) -> Owners:
+        """The owners of the rows of a table that one of its columns names."""
+        column = columns(table, (owner.column,))[owner.column]
+        if owner.chain is not None:
+            return self._chained(column, owner.chain, columns)
+        numbers = self._numbers.setdefault(owner.kind, UnitNumbers())
+        return Owners(numbers.of(column), column)
 
     def _chained(self, column: Numbers | Codes, chain: Reference, columns: ReadColumns) -> Owners:
         """The owners of rows whose `column` names a row of another table."""

@@ -21,9 +21,10 @@ from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import COUNTS, Aggregate, Function
 from dpdb.plan.ranges.ranges import interval, narrow, nullable
 from dpdb.plan.ranges.statistics import Grid, fit_grid, step_of
-from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, unit_columns
+from dpdb.plan.relations.privacy_ids import Name, unit_columns
 from dpdb.plan.relations.relations import Source
-from dpdb.policy.catalog import Column, Kind, Reference, Table
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.names import Reference
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, grid_step
 from dpdb.records import dataclass
 
@@ -117,7 +118,7 @@ def per_unit(
     ]
     # A column that references the unit's names it only by what the policy says.
     named = zip(key_columns, keys, strict=True)
-    direct = [c for c, (_, name) in named if name == THE_UNIT and c.references is None]
+    direct = [c for c, (_, name) in named if name and name.is_unit and c.references is None]
     naming = next(iter(direct), None) or next(c for c in key_columns if c.references is not None)
     chain = naming.references
     others = [c for c in key_columns if c is not naming]

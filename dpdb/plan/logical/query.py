@@ -23,9 +23,9 @@ from dpdb.plan.ranges.group_keys import found_places
 from dpdb.plan.relations.contradictions import Contradiction, contradiction
 from dpdb.plan.relations.privacy_ids import columns_of_unit
 from dpdb.plan.relations.relations import Source
-from dpdb.policy.catalog import Column, Kind, Value, changed
+from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.privacy.mechanisms.kinds import NoiseKind
-from dpdb.records import dataclass
+from dpdb.records import changed, dataclass
 
 
 class Function(StrEnum):

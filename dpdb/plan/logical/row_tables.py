@@ -29,7 +29,8 @@ from dpdb.plan.ranges.ranges import nullable
 from dpdb.plan.ranges.statistics import fit_grid
 from dpdb.plan.relations.privacy_ids import Name, names_in, names_unit
 from dpdb.plan.relations.relations import Joined, Source, relation_of, scans
-from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table, Value
+from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
+from dpdb.policy.names import Reference
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 from dpdb.records import dataclass
 

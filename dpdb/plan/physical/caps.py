@@ -16,8 +16,8 @@ from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.per_unit import of_units, unit_column
 from dpdb.plan.logical.query import VARIANCES, Aggregate, Function, Output, Query
-from dpdb.policy.catalog import Kind, changed
-from dpdb.records import dataclass
+from dpdb.policy.catalog import Kind
+from dpdb.records import changed, dataclass
 
 _WIDEST = 2**43
 """The most steps of a total without bounds; noise on it fits 64 bits where ε is large enough."""
@@ -117,7 +117,7 @@ def with_declared_total(query: Query) -> Query | None:
     """
     table, options = query.table, query.options
     asked = options.rows_per_unit == "totals" and _adds_alone(query) and not query.subqueries
-    if not asked or table.unit is None or table.rows_held <= table.rows_per_unit:
+    if not asked or table.unit is None or table.kinds or table.rows_held <= table.rows_per_unit:
         return None
     (summed,) = query.aggregates
     if summed.function is not Function.SUM or single_value(summed.argument) is not None:

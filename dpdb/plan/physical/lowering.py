@@ -13,6 +13,7 @@ from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.logical.per_unit import number_of_values
 from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Options, Query
+from dpdb.plan.logical.shared_queries import rooms_of
 from dpdb.plan.physical.bounds import missing_bounds
 from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
@@ -106,7 +107,8 @@ def contribution_of(
     if isinstance(value, DistinctValue):
         rows = int(min(rows, group_count * number_of_values(value)))
     by_unit = isinstance(value, UnitValue)
-    return Contribution(policy.neighbors, optional, group_count, rows, groups, by_unit)
+    rooms = rooms_of(query)
+    return Contribution(policy.neighbors, optional, group_count, rows, groups, by_unit, rooms)
 
 
 class Lowered(NamedTuple):

@@ -111,7 +111,11 @@ class MechanismChoice:
         """The noise for a vector, of one scale on all of its parts; of a kind that draws such."""
         match self.options.kind:
             case NoiseKind.LAPLACE:
-                change = sensitivity.joint(statistic.signed_bounds, self.contribution)
+                change = (
+                    sensitivity.apart(statistic.apart, self.contribution)
+                    if self.contribution.rooms
+                    else sensitivity.joint(statistic.signed_bounds, self.contribution)
+                )
                 return self._scaled(Laplace(change, share.epsilon))
             case NoiseKind.GAUSSIAN | NoiseKind.STAIRCASE as kind:
                 raise InternalError(f"{kind} noise draws no vectors")

@@ -115,7 +115,7 @@ class MomentLowering:
 
     def _sum(self) -> Lowering:
         grid = self.grid_of(False)
-        release = self._release("sum", Total(self.summed, self.where, grid), self.share)
+        release = self._release("sum", self._total_of(grid, 0), self.share)
         return [release], Moments(grid, sum=value())
 
     def _counts(self, needed: frozenset[Moment]) -> Lowering:
@@ -130,7 +130,7 @@ class MomentLowering:
             counts = self._count(), self._count(all_rows=True)
             releases = [self._release("count", each, half) for each in counts]
             return releases, Moments(rows=value(1), count=value(0))
-        nulls = Count(self.argument, self.where, nulls=True)
+        nulls = self._count(nulls=True)
         parts = Part("count", self._count()), Part("null_count", nulls)
         read = Moments(rows=value(0, 0) + value(0, 1), count=value(0, 0))
         return [self._joint("counts", parts)], read
@@ -150,14 +150,13 @@ class MomentLowering:
         if not needed & {Moment.TOTAL, Moment.SQUARES}:
             return [], Moments(rows=number, count=number)
         grid = self.grid_of(Moment.SQUARES in needed)
-        centre = grid.centre
-        total = Total(self.summed, self.where, grid, centre)
+        total = self._total(grid)
         if Moment.SQUARES not in needed:
             release = self._release("avg", total, self.share, max(rows, 1))
             return [release], self.about(grid, number, value())
         if self.is_split:
             return self._split(grid, needed, rows)
-        squares = Total(self.summed, self.where, grid, centre, (0, 0, 1))
+        squares = self._total(grid, 0, 0, 1)
         of_squares, of_total = PUBLIC_COUNT_WEIGHTS
         of_total *= max(_half(grid), 1)
         parts = (
@@ -174,15 +173,14 @@ class MomentLowering:
         self, grid: Grid, needed: frozenset[Moment], public_rows: int | None = None
     ) -> Lowering:
         """A release of its own for each moment, with a part of the share each."""
-        centre = grid.centre
         parts: list[tuple[Fraction, str, Statistic]] = []
         offset = _half(grid) ** 2 // 2
         of_total, of_count = AVERAGE_SPLIT
         if Moment.SQUARES in needed:
             of_squares, of_total, of_count = VARIANCE_SPLIT
-            squares = Total(self.summed, self.where, grid, centre, (-offset, 0, 1))
+            squares = self._total(grid, -offset, 0, 1)
             parts.append((of_squares, "sum_of_squares", squares))
-        total = Total(self.summed, self.where, grid, centre)
+        total = self._total(grid)
         parts.append((of_total, "sum", total))
         if public_rows is None:
             parts.append((of_count, "count", self._count()))
@@ -214,7 +212,7 @@ class MomentLowering:
         if Moment.ROWS in needed:
             entered = Contribution(Neighbors.ADD_REMOVE, optional=True)
             weight = joint(Joint(tuple(parts)).signed_bounds, entered)
-            nulls = Count(self.argument, self.where, nulls=True)
+            nulls = self._count(nulls=True)
             rows = combinations[0] + value(0, len(parts), Fraction(1, weight))
             parts.append(Part("null_count", nulls, weight, Fraction(1, weight)))
         name = "variance" if Moment.SQUARES in needed else "avg"
@@ -285,11 +283,19 @@ class MomentLowering:
         about_zero = total + number * grid.centre
         return Moments(grid, grid.centre, rows, number, total, squares, about_zero)
 
-    def _total(self, grid: Grid, *coefficients: int) -> Total:
-        return Total(self.summed, self.where, grid, grid.centre, coefficients)
+    @property
+    def _rooms(self) -> tuple[int, ...]:
+        return tuple(room for _, room in self._contribution.rooms)
 
-    def _count(self, *, all_rows: bool = False) -> Count:
-        return Count(self.argument if self.nullable and not all_rows else None, self.where)
+    def _total(self, grid: Grid, *coefficients: int) -> Total:
+        return self._total_of(grid, grid.centre, coefficients or (0, 1))
+
+    def _total_of(self, grid: Grid, centre: int, coefficients: tuple[int, ...] = (0, 1)) -> Total:
+        return Total(self.summed, self.where, grid, centre, coefficients, self._rooms)
+
+    def _count(self, *, all_rows: bool = False, nulls: bool = False) -> Count:
+        of_values = self.nullable and not all_rows
+        return Count(self.argument if of_values else None, self.where, nulls, self._rooms)
 
     def _release(
         self, name: str, statistic: Statistic, share: BudgetShare, rows: int = 1

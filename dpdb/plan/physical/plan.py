@@ -12,6 +12,7 @@ from dpdb.plan.expressions.single_values import stored_columns
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.derived import Derived, noisy_columns
 from dpdb.plan.logical.query import FoundKeys, Ordering, Output, Query, are_sought
+from dpdb.plan.logical.shared_queries import check_filled
 from dpdb.plan.physical.cubes import Cube
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.release import Release, ReleasedGroup, ReleaseFamily
@@ -120,6 +121,9 @@ class Plan:
     """The work that one unit can add to the plan and its subqueries."""
     cubes: tuple[DrawnCube, ...] = ()
     """The cubes among the subplans of a SELECT over answers."""
+
+    def __post_init__(self) -> None:
+        check_filled(self.table, (each.statistic for each in self.releases))
 
     @property
     def recalled(self) -> int:

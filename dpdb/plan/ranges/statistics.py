@@ -43,6 +43,9 @@ class Count:
     argument: Expr | None
     where: Expr | None
     nulls: bool = False
+    rooms: tuple[int, ...] = ()
+    """For each kind of unit the rows that fill a unit's room in each cell, where rows have two
+    owners; none elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Total:
     grid: Grid
     centre: int = 0
     coefficients: tuple[int, ...] = (0, 1)
+    rooms: tuple[int, ...] = ()
+    """As of a `Count`: a row that fills its part of a room has the farthest of the `bounds`."""
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -131,6 +136,17 @@ class Joint:
         if len({each.argument for each in self.totals}) > 1:
             return max(1, *(abs(end) for each in self.totals for end in each.bounds))
         return max(abs(end) for bounds in self.signed_bounds for end in bounds)
+
+    @property
+    def apart(self) -> tuple[tuple[int, int], ...]:
+        """For each part the least and the greatest that one row adds to it, with its weight."""
+        bounds = (
+            p.statistic.bounds if isinstance(p.statistic, Total) else (1, 1) for p in self.parts
+        )
+        return tuple(
+            (part.weight * low, part.weight * high)
+            for part, (low, high) in zip(self.parts, bounds, strict=True)
+        )
 
     @cached_property
     def signed_bounds(self) -> tuple[tuple[int, int], ...]:

@@ -17,19 +17,27 @@ from dpdb.plan.relations.relations import (
     relation_of,
     scans,
 )
-from dpdb.policy.catalog import Column, Policy, Reference, Table
+from dpdb.policy.catalog import Column, Policy, Table
+from dpdb.policy.names import Reference
 from dpdb.records import dataclass
 
 
 @dataclass(frozen=True)
 class Name:
-    """The meaning of an identifying column: a key of a table's rows, or the unit (`table` None).
+    """The meaning of an identifying column: a key of a table's rows, or a unit (`table` None).
+
+    The `column` of a unit is its kind, where the policy declares kinds.
 
     Rows with equal values, none NULL, in columns with the same name are of one unit.
     """
 
     table: str | None = None
     column: str | None = None
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether values name a unit itself."""
+        return self.table is None
 
     @property
     def reference(self) -> Reference | None:
@@ -40,6 +48,11 @@ class Name:
 
 
 THE_UNIT = Name()
+
+
+def unit_name(kind: str) -> Name:
+    """The name of a unit of a kind."""
+    return Name(None, kind) if kind else THE_UNIT
 
 
 def names_in(leaves: Iterable[Scan], policy: Policy) -> dict[str, Name]:
@@ -56,8 +69,10 @@ def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
     """The name that a column of a table stands for; None if it identifies nothing."""
     if table.public or table.unit is None:
         return None
-    if column.name == table.unit:
-        return THE_UNIT if table.chain is None else _referred(table.chain, policy)
+    for owner in table.owned_by:
+        if column.name == owner.column:
+            named = owner.chain
+            return unit_name(owner.kind) if named is None else _referred(named, policy)
     if column.references is not None:
         return _referred(column.references, policy)
     return Name(table.name, column.name) if table.key == (column.name,) else None
@@ -66,7 +81,7 @@ def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
 def _referred(reference: Reference, policy: Policy) -> Name:
     table = policy.table(reference.table)
     if table is not None and table.unit == reference.column and table.chain is None:
-        return THE_UNIT
+        return unit_name(table.kind)
     return Name(reference.table, reference.column)
 
 
@@ -75,6 +90,8 @@ def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:
 
     A column that references such a column is not one of them: the policy says which are.
     """
+    if source.kinds:  # neither of two owners is all that a row is about
+        return frozenset()
     match source:
         case Joined(relation=relation):
             return frozenset(
@@ -99,7 +116,7 @@ def columns_of_unit(source: Source) -> frozenset[str]:
     They are the columns of tables with one row for each unit, and those that unique lookups find
     for them in public tables. A group by such columns has all rows of a unit or none.
     """
-    return _same_in_unit(relation_of(source))
+    return frozenset() if source.kinds else _same_in_unit(relation_of(source))
 
 
 def _same_in_unit(relation: Relation) -> frozenset[str]:

@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Protocol, assert_never
 
 from dpdb.errors import Unsupported
@@ -254,6 +255,16 @@ class Joined:
     def public(self) -> bool:
         """Whether everybody may know the rows, as all tables are public."""
         return all(scan.table.public for scan in scans(self.relation))
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of unit that rows are about; empty where the policy declares none."""
+        return next((each.table.kind for each in scans(self.relation) if each.table.unit), "")
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The different kinds of the two owners of each row; none where rows have one owner."""
+        return next((k for scan in scans(self.relation) if (k := scan.table.kinds)), ())
 
     @property
     def groups_per_unit(self) -> None:

@@ -6,14 +6,14 @@ A join multiplies the rows of a unit by its fan-out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from itertools import product
 from typing import assert_never
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import Call, ColumnRef, Expr
-from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
+from dpdb.plan.relations.privacy_ids import Name, names_in
 from dpdb.plan.relations.relations import (
     Equality,
     Facts,
@@ -24,6 +24,7 @@ from dpdb.plan.relations.relations import (
     Relation,
     Scan,
 )
+from dpdb.plan.relations.shared_rows import named_slots, relation_kinds, slot_joined
 from dpdb.policy.catalog import Policy, Table
 from dpdb.records import dataclass
 
@@ -67,6 +68,8 @@ class Shape:
     """The most rows of a unit that each table brings in; None if no row is left out."""
     steps: tuple[NodeRows, ...] = ()
     """The joins and lookups, from the innermost on."""
+    slots: Mapping[str, int] = field(default_factory=dict)
+    """The columns that name one of the two owners of a row, each with the index of that owner."""
 
     @property
     def cap(self) -> int:
@@ -141,6 +144,10 @@ def _scanned(scan: Scan, policy: Policy) -> Shape:
     key = frozenset(scan.name(c) for c in table.columns if c.name in table.key)
     if table.public:
         return Shape(Owner.PUBLIC, 0, 1, "", frozenset([key] if key else []), names)
+    if table.owners:
+        rows, slots = table.rows_per_unit, named_slots(scan)
+        keys = frozenset([key] if key else [])
+        return Shape(Owner.UNIT, rows, rows, str(rows), keys, names, slots=slots)
     if table.unit is None:
         return Shape(Owner.ROW, 1, 1, "1", frozenset([key] if key else []), names)
     # A column that only references the unit's may differ among the rows of a unit.
@@ -179,6 +186,8 @@ class _Shapes:
                 return self._marked(relation)
             case Join(right=Scan(table=Table(public=True))):
                 return self._beside_public(relation, self.of(relation.left))
+            case Join() if relation_kinds(relation):
+                return self._of_two_units(relation)
             case Join():
                 return self._of_one_unit(relation)
             case _:
@@ -215,6 +224,8 @@ class _Shapes:
     def _marked(self, mark: Mark) -> Shape:
         """The rows of the left side; a condition on pairs of rows has them all looked at."""
         left, lookup = self.of(mark.left), mark.lookup
+        if left.slots or lookup.right.table.owners:
+            raise Unsupported("EXISTS and IN would tell of rows of two units", hint="use JOIN")
         right, columns = self._entering(lookup.right), equated(lookup.on, 1)
         step = NodeRows(left.sure, left.sure + right.sure, looks_up=True)
         if lookup.pair_condition is None:
@@ -240,7 +251,7 @@ class _Shapes:
         if unique:
             return NodeRows(0, 0, looks_up=looks_up)
         named = ((left.named_by(one), right.named_by(other)) for one, other in on)
-        by_value = any(names != (THE_UNIT, THE_UNIT) for names in named)
+        by_value = any(one != other or one is None or one.reference for one, other in named)
         alike = self.limits.alike(left, by_value=by_value, looks_up=looks_up)
         alike = None if alike is None or right.sure <= alike else alike
         return NodeRows(0, 0, True, by_value, looks_up, alike)
@@ -250,6 +261,19 @@ class _Shapes:
         equal = tuple(c.name for c in scan.table.columns if scan.name(c) in columns)
         declared = [most for name, most in scan.table.at_most if name in equal]
         return min(declared) if declared else self.facts.fan_out(scan.table, equal)
+
+    def _of_two_units(self, join: Join) -> Shape:
+        """The rows of two owners, each with its row of a private table that has one of them."""
+        left, right = self.of(join.left), self._entering(join.right)
+        same = [left.named_by(one) == right.named_by(other) for one, other in join.on]
+        slot = slot_joined(left.slots, relation_kinds(join), join, same=same)
+        step = NodeRows(left.sure, left.sure)
+        return replace(
+            left,
+            names={**left.names, **right.names},
+            steps=(*left.steps, step),
+            slots={**left.slots, **dict.fromkeys(right.names, slot)},
+        )
 
     def _of_one_unit(self, join: Join) -> Shape:
         """Of each unit the join of its own rows."""

@@ -85,6 +85,7 @@ def release_groups(
             over = [each for each in over if each not in sums]
         groups += _over_one_filter(over, query, context) if over else ()
     groups += _of_counts(counts, len(groups), query, context)
+    boxed &= not query.table.kinds
     if boxed and not query.cube and not context.concentrated and context.options.kind.draws_vectors:
         groups = _in_boxes(groups, asked, query, context)
     return tuple(sorted(groups, key=lambda group: group.aggregate))
@@ -170,7 +171,7 @@ def _of_counts(
     Two counts that differ are one histogram where that is better.
     """
     drawn: list[CountGroup] = []
-    if len(counts) > 1:
+    if len(counts) > 1 and not query.table.kinds:
         first = query.aggregates[counts[0]]
 
         def weight(segments: int) -> int:

@@ -266,6 +266,8 @@ def _own_sharing(query: Query, context: PlanningContext) -> Sharing:
     alone = Sharing(groups, keys=keys)
     if len(groups) < 2 or options.has_accuracy_goal or not options.kind.draws_vectors:
         return alone
+    if query.table.kinds:  # each sum is filled by itself, whichever rows others count
+        return alone
     added = {
         place: group
         for place, group in enumerate(groups)

@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpdb.errors import UsageError, did_you_mean
-from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Policy, Reference, Value
+from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Policy, Value
 from dpdb.policy.cell_format import SPACE, THOUSANDS, CellFormat, check_formats
+from dpdb.policy.names import Reference
 from dpdb.policy.numbers import MAGNITUDE_LIMIT, days_of, fits_doubles, grid_step
 from dpdb.policy.reading.policy_text import PolicyText, shown
 from dpdb.policy.timestamps import SECOND, read_timestamp, timestamp_of

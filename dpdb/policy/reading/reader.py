@@ -28,18 +28,21 @@ from dpdb.policy.budget import (
     valid_delta,
     valid_epsilon,
 )
-from dpdb.policy.catalog import Column, Kind, Policy, Reference, Table
+from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.csv.csv_format import CsvFormat
 from dpdb.policy.csv.packing import unpacked_name
 from dpdb.policy.reading.policy_text import PolicyText
-from dpdb.policy.reading.table_reader import TableReader, keeps_values
+from dpdb.policy.reading.table_links import TableLinks
+from dpdb.policy.reading.table_reader import TableReader
 from dpdb.policy.schemas.table_files import undeclared_tables
 from dpdb.policy.storage import is_pattern, within_file
 from dpdb.records import dataclass
 
 MOST_MINIMUM = 10_000
 """The greatest number of units that a policy asks of every group."""
-PRIVACY_KEYS = ("minimum_units", "neighbors", "noise", "sample_key", "timing", "unit_name")
+PRIVACY_KEYS = (
+    *("minimum_units", "neighbors", "noise", "sample_key", "timing", "unit_name", "units"),
+)
 """The keys of the section on privacy."""
 
 
@@ -125,7 +128,8 @@ def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
     tables = text.section(document, "tables", ())
     if not tables:
         raise PolicyError(f"{text.path.name}: no [tables.NAME] section")
-    reader = TableReader(text, tables)
+    kinds = _kinds(text, privacy)
+    reader = TableReader(text, tables, kinds)
     declared = tuple(reader.table(name) for name in tables)
     TableLinks(text, declared).check()
     budget = BudgetReader(text, text.section(document, "budget", ()))
@@ -138,108 +142,20 @@ def _policy(text: PolicyText, document: dict[str, Any]) -> Policy:
         sample_key=privacy.get("sample_key", ""),
         lasting=budget.lasting(),
         timing=Timing(text.one_of(privacy, ("privacy", "timing"), list(Timing), "plain")),
-        unit=privacy.get("unit_name") or "unit",
+        unit=privacy.get("unit_name") or (kinds[0] if len(kinds) == 1 else "unit"),
         minimum_units=least,
     )
 
 
-@dataclass(frozen=True)
-class TableLinks:
-    """Checks the chains and references of the tables of one policy file."""
-
-    text: PolicyText
-    tables: tuple[Table, ...]
-
-    def check(self) -> None:
-        """Raise PolicyError where a table names another in a way that cannot hold."""
-        for table in self.tables:
-            if table.chain is not None:
-                self._check_chain(table, table.chain)
-            for column in table.columns:
-                where = ("tables", table.name, "columns", column.name)
-                if column.references is not None:
-                    self._check_reference(table, column, column.references, where)
-                if column.values_from is not None:
-                    self._check_values(table, column, column.values_from, (*where, "values"))
-        self._check_units()
-
-    def _check_chain(self, table: Table, chain: Reference) -> None:
-        """The unit of a row is that of the row it names, and so on until a column names it."""
-        where = ("tables", table.name, "unit")
-        self._check_named(table, table.unit, chain, where)
-        seen = [table]
-        while (link := seen[-1].chain) is not None:
-            after = self._table(link.table)
-            if after in seen:
-                circle = " -> ".join(each.name for each in (*seen, after))
-                raise self.text.error(f"the units go round in a circle: {circle}", where)
-            seen.append(after)
-
-    def _check_reference(
-        self, table: Table, column: Column, named: Reference, where: tuple[str, ...]
-    ) -> None:
-        """A reference says that two rows are about one unit."""
-        here = (*where, "references")
-        if table.unit is None:
-            raise self.text.error("references goes with a unit", here)
-        if not keeps_values(column):
-            raise self.text.error("a column that references has no bounds and is nullable", here)
-        self._check_named(table, column.name, named, here)
-
-    def _check_named(
-        self, table: Table, name: str | None, named: Reference, where: tuple[str, ...]
-    ) -> None:
-        """The named column must be the key of a table of units, and of the column's own type."""
-        target = self._table(named.table)
-        if target.public:
-            raise self.text.error(f"{target.name} is public, and its rows have no unit", where)
-        if target.unit is None:
-            raise self.text.error(f"each row of {target.name} is a unit of its own", where)
-        if target.key != (named.column,):
-            hint = f'key = "{named.column}" in [tables.{target.name}]'
-            raise self.text.error(f"{named} is not declared a unique key", where, hint)
-        self._check_kinds(table, name, named, where)
-
-    def _check_values(
-        self, table: Table, column: Column, named: Reference, where: tuple[str, ...]
-    ) -> None:
-        """Values can be read from a public table alone."""
-        if table.public:
-            raise self.text.error("the values of a public table are those of its rows", where)
-        if not self._table(named.table).public:
-            hint = f"if everybody may know its rows: public = true in [tables.{named.table}]"
-            raise self.text.error(f"{named.table} is not public", where, hint)
-        if column.kind is Kind.NUMBER:
-            raise self.text.error("numbers are listed one by one", where)
-        self._check_kinds(table, column.name, named, where)
-
-    def _check_kinds(
-        self, table: Table, name: str | None, named: Reference, where: tuple[str, ...]
-    ) -> None:
-        own, other = _column(table, name), _column(self._table(named.table), named.column)
-        if own.kind is not other.kind:
-            differing = f"{own.name} is {_a(own.kind)}, and {named} {_a(other.kind)}"
-            raise self.text.error(differing, where)
-
-    def _check_units(self) -> None:
-        """All tables are about one unit, so the columns that hold it are of one type."""
-        holders = [table for table in self.tables if table.unit_kind is not None]
-        for table in holders[1:]:
-            own, other = table.unit_kind, holders[0].unit_kind
-            if own is not other:
-                differing = f"a unit is {_a(own)} here, and {_a(other)} in {holders[0].name}"
-                raise self.text.error(differing, ("tables", table.name, "unit"))
-
-    def _table(self, name: str) -> Table:
-        return next(table for table in self.tables if table.name == name)
-
-
-def _column(table: Table, name: str | None) -> Column:
-    return next(column for column in table.columns if column.name == name)
-
-
-def _a(kind: Kind | None) -> str:
-    return "text" if kind is Kind.TEXT else f"an {kind}" if kind is Kind.INTEGER else f"a {kind}"
+def _kinds(text: PolicyText, privacy: dict[str, Any]) -> tuple[str, ...]:
+    """The kinds of units, by their names."""
+    where, kinds = ("privacy", "units"), privacy.get("units", [])
+    named = isinstance(kinds, list) and all(isinstance(k, str) and k.isidentifier() for k in kinds)
+    if not named or len({*kinds}) < len(kinds) or ("units" in privacy and not kinds):
+        raise text.error('units is a list of names: ["customer", "supplier"]', where)
+    if kinds and "unit_name" in privacy:
+        raise text.error("unit_name is for units of one kind: units has their names", where)
+    return tuple(kinds)
 
 
 BUDGET_KEYS = (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpdb.policy.catalog import MOST_ROWS_HELD, Column, Kind, Reference, Table, usual_rows_held
+from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.csv.csv_format import (
     CsvFormat,
     valid_comment,
@@ -20,6 +19,7 @@ from dpdb.policy.csv.csv_format import (
 )
 from dpdb.policy.reading.column_reader import ColumnReader, ReferenceReader, null_texts
 from dpdb.policy.reading.policy_text import PolicyText
+from dpdb.policy.reading.unit_reader import OF_UNITS, UnitReader, keeps_values, whole
 from dpdb.policy.storage import SPARK, ServerTable, Storage, file_kind, server_table
 from dpdb.records import dataclass
 
@@ -38,12 +38,9 @@ _FORMAT: dict[str, Callable[[object], Any]] = {
 _INNER = {"table": "a DuckDB or SQLite file", "sheet": "an Excel workbook"}
 """The keys that name one of several tables in a file, and the files that they go with."""
 
-_OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
-"""The keys that a public table does not have."""
-
 KEYS = (
     *("path", "table", "sheet", "source", "engine"),
-    *_OF_UNITS,
+    *OF_UNITS,
     *("public", "key", "at_most"),
     *_FORMAT,
     "null",
@@ -53,22 +50,8 @@ KEYS = (
 ENGINES = ("memory", "stream", "spark")
 """The engines that a policy can name."""
 
-_CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
-
 MOST_ROWS = 10**6
 """The most rows of a public table that a policy can say share a value."""
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """The unit of a table, as declared, in the terms of `Table`."""
-
-    column: str | None = None
-    chain: Reference | None = None
-    rows: int = 1
-    groups: int | None = None
-    held: int | None = None
-    finds: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +61,8 @@ class TableReader:
     text: PolicyText
     tables: dict[str, Any]
     """The section of the tables, as it is written."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of units that the policy declares."""
 
     def table(self, name: str) -> Table:
         """The table of a name in the section."""
@@ -93,7 +78,8 @@ class TableReader:
         reader = ColumnReader(self.text, self._references, null, form.decimal)
         columns = tuple(reader.column(name, declared, (*where, "columns")) for name in declared)
         public = self._public(section, where)
-        unit = self._unit(section, columns, where)
+        of_units = self.text, self._references, self.kinds, section, columns, where
+        unit = UnitReader(*of_units).units()
         return Table(
             name,
             path,
@@ -112,6 +98,8 @@ class TableReader:
             unit.held,
             tuple(also),
             finds_cap=unit.finds,
+            kind=unit.kind,
+            owners=unit.owners,
         )
 
     def _path(self, section: dict[str, Any], name: str, where: tuple[str, ...]) -> tuple[Path, ...]:
@@ -188,59 +176,10 @@ class TableReader:
         public = section.get("public", False)
         if not isinstance(public, bool):
             raise self.text.error("public is true or false", (*where, "public"))
-        for key in _OF_UNITS:
+        for key in OF_UNITS:
             if public and key in section:
                 raise self.text.error("the rows of a public table have no unit", (*where, key))
         return public
-
-    def _unit(
-        self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
-    ) -> _Unit:
-        """The column that says whom a row is about, and how much of a unit counts."""
-        unit = section.get("unit", "row")
-        finds = section.get("rows_per_unit") == "find"
-        rows = None if finds else self._cap(section, "rows_per_unit", where)
-        groups = self._cap(section, "groups_per_unit", where)
-        if unit == "row":
-            for key in _OF_UNITS[1:]:
-                if section.get(key, 1) != 1:
-                    raise self.text.error(f"{key} goes with a unit", (*where, key))
-            return _Unit()
-        here, chain = (*where, "unit"), None
-        names = [column.name for column in columns]
-        if isinstance(unit, str) and unit not in names and (parts := _CHAIN.fullmatch(unit)):
-            unit, chain = parts[1], self._references.reference(parts[2], here)
-        if not isinstance(unit, str) or unit not in names:
-            raise self.text.error('unit is "row" or the name of a column', here)
-        column = columns[names.index(unit)]
-        if column.kind not in (Kind.TEXT, Kind.INTEGER) or not keeps_values(column):
-            # A column that is clamped, rounded or filled in could turn two units into one.
-            raise self.text.error(
-                "a unit is text or an integer, without bounds, and nullable", here
-            )
-        held = self._held(section, rows or 1, where)
-        return _Unit(unit, chain, held if finds else rows or 1, groups, held, finds)
-
-    def _held(self, section: dict[str, Any], rows: int, where: tuple[str, ...]) -> int:
-        """The rows of a unit that the table holds."""
-        if "rows_held_per_unit" not in section:
-            return usual_rows_held(rows)
-        here = (*where, "rows_held_per_unit")
-        held = self._whole(section[here[-1]], here)
-        if held < rows:
-            raise self.text.error("rows_held_per_unit is at least rows_per_unit", here)
-        return held
-
-    def _cap(self, section: dict[str, Any], key: str, where: tuple[str, ...]) -> int | None:
-        """A whole number of at least 1; None where the section says nothing."""
-        if key not in section:
-            return None
-        return self._whole(section[key], (*where, key))
-
-    def _whole(self, value: object, where: tuple[str, ...], most: int = MOST_ROWS_HELD) -> int:
-        if type(value) is not int or not 1 <= value <= most:
-            raise self.text.error(f"{where[-1]} is a whole number from 1 to {most:,}", where)
-        return value
 
     def _key(
         self, section: dict[str, Any], columns: tuple[Column, ...], where: tuple[str, ...]
@@ -269,13 +208,8 @@ class TableReader:
             raise self.text.error("at_most goes with public = true", here)
         self.text.check_keys(declared, tuple(column.name for column in columns), here)
         return tuple(
-            (name, self._whole(declared[name], (*here, name), MOST_ROWS)) for name in declared
+            (name, whole(self.text, declared[name], (*here, name), MOST_ROWS)) for name in declared
         )
-
-
-def keeps_values(column: Column) -> bool:
-    """Whether the column holds each value that a cell can name, or else NULL."""
-    return column.nullable and (column.bounds is None or column.values is not None)
 
 
 def _is_parquet(section: dict[str, Any]) -> bool:

@@ -93,15 +93,16 @@ def names_whole_units(table: Table, stored: Sequence[StoredColumn]) -> None:
 
     Rows come together by their stored values: "7" and "7.0" are one number, and two texts.
     """
-    if table.unit is None or table.chain is not None or table.public:
+    if table.unit is None or table.chain is not None or table.owners or table.public:
         return
     name = names_in_file(table, stored)[table.unit]
     stored_type = next(column.type for column in stored if column.name == name)
-    written = stored_type is StoredType.TEXT and table.unit_kind is not Kind.TEXT
+    declared = table.unit_types[table.kind]
+    written = stored_type is StoredType.TEXT and declared is not Kind.TEXT
     if written or stored_type is StoredType.FLOAT:
         raise DataFileError(
             f"{table.place}: {table.unit} holds {stored_type.value}, "
-            f"of which several could name the same unit of type {table.unit_kind}",
+            f"of which several could name the same unit of type {declared}",
             hint='declare it as type = "text"' if written else "store it as integers or decimals",
         )
 

@@ -19,12 +19,12 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Ranks, Tally, Total
-from dpdb.policy.catalog import Policy, changed
+from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.levels import enough, levels
 from dpdb.privacy.mechanisms.mechanism import GridSelection, candidate_count
-from dpdb.records import dataclass
+from dpdb.records import changed, dataclass
 from dpdb.sql.selects.statements import Assign, Select
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from dpdb.plan.expressions.functions import AGGREGATES
 from dpdb.plan.logical.per_unit import of_different, of_units
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.plan.relations.relations import Source
-from dpdb.policy.catalog import Kind, changed
+from dpdb.policy.catalog import Kind
+from dpdb.records import changed
 from dpdb.sql.aggregates.lists import NAMED_QUANTILES, PERCENTILES, REFUSED_NAMES, refusal
 from dpdb.sql.aggregates.named_arguments import bounded
 from dpdb.sql.scalars import types

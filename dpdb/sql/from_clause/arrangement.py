@@ -20,7 +20,7 @@ from dpdb.plan.expressions.expressions import (
     conjunction,
     conjuncts,
 )
-from dpdb.plan.relations.privacy_ids import THE_UNIT, name_of
+from dpdb.plan.relations.privacy_ids import name_of
 from dpdb.plan.relations.relations import (
     Attached,
     Equality,
@@ -133,7 +133,7 @@ class _Arrangement:
 
     def add_inner(self, parts: list[TableInJoin]) -> None:
         """Join tables of any order, each next to a table that an equality links it to, if any."""
-        left = sorted(parts, key=lambda part: (part.scan.table.public, part.scan.leaf))
+        left = sorted(parts, key=_joined_in_order)
         if self.relation is None:
             self.relation = left[0].scan
             self._add(left.pop(0))
@@ -236,6 +236,9 @@ class _Arrangement:
             return
         if left.owner is Owner.PUBLIC:
             raise refusal_of_unmatched(self.parts[0].alias, unit, part.place)
+        if left.slots or part.scan.table.owners:
+            self._check_two_units(part, on)
+            return
         here = " and ".join(each.alias for each in self.parts)
         if Owner.ROW in (left.owner, shape(part.scan, self.policy, self.facts).owner):
             alone = part.alias if part.scan.table.unit is None else here
@@ -260,6 +263,15 @@ class _Arrangement:
             place=part.place,
         )
 
+    def _check_two_units(self, part: TableInJoin, on: list[Equality]) -> None:
+        """Refuse a join after which rows of two units would not be each unit's alone."""
+        assert self.relation is not None
+        try:
+            shape(Join(part.kind, self.relation, part.scan, tuple(on)), self.policy, self.facts)
+        except Unsupported as refusal:
+            refusal.place = part.place
+            raise
+
     def _missing_equality(self, part: TableInJoin) -> str:
         """A hint at the equality that would join rows of one unit, if there is one."""
         pairs = [
@@ -272,8 +284,13 @@ class _Arrangement:
         ]
         if not pairs:
             return 'declare what a column names: references = "table.key"'
-        _, equality = min(pairs, key=lambda pair: pair[0] != THE_UNIT)
+        _, equality = min(pairs, key=lambda pair: not pair[0].is_unit)
         return f"add AND {equality}, or declare what a column names with references"
+
+
+def _joined_in_order(part: TableInJoin) -> tuple[bool, bool, str]:
+    """The canonical order of inner joins: rows of two units first, public tables last."""
+    return part.scan.table.public, not part.scan.table.owners, part.scan.leaf
 
 
 def _names(scan: Scan) -> set[str]:

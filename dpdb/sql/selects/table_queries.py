@@ -16,12 +16,12 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, Slot, sl
 from dpdb.plan.logical.derived import Derived, Released, Selection, Window
 from dpdb.plan.logical.per_unit import PerUnit, per_unit
 from dpdb.plan.logical.query import Output, Query
-from dpdb.plan.relations.privacy_ids import THE_UNIT, Name, names_in
+from dpdb.plan.relations.privacy_ids import Name, names_in
 from dpdb.plan.relations.relations import Join, Joined, JoinKind, Mark, Relation
 from dpdb.plan.unit_work import check_rows
-from dpdb.policy.catalog import Kind, Policy, changed
+from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.names import written
-from dpdb.records import dataclass
+from dpdb.records import changed, dataclass
 from dpdb.sql.aggregates.named_arguments import refuse_intervals
 from dpdb.sql.from_clause import sources
 from dpdb.sql.from_clause.arrangement import with_lookups
@@ -285,7 +285,7 @@ def refuse_single_units(
     for key in keys:
         if isinstance(key, ColumnRef) and key.column.name in names and key.column.values is None:
             name, unit = key.column.called, policy.unit
-            one = unit if names[key.column.name] == THE_UNIT else f"row of a {unit}"
+            one = unit if names[key.column.name].is_unit else f"row of a {unit}"
             raise Unsupported(
                 f"{name} names a {one}: each group would be one {one}",
                 hint=_twice(name, scope),

@@ -17,10 +17,10 @@ from dpdb.plan.logical.query import NO_OPTIONS, Options, Query
 from dpdb.plan.relations.privacy_ids import unit_columns
 from dpdb.plan.relations.relations import Joined, Source
 from dpdb.policy.budget import valid_delta, valid_epsilon
-from dpdb.policy.catalog import Table, changed
+from dpdb.policy.catalog import Table
 from dpdb.policy.numbers import Number, as_written
 from dpdb.privacy.mechanisms.kinds import NoiseKind
-from dpdb.records import dataclass
+from dpdb.records import changed, dataclass
 from dpdb.sql.syntax import option_names
 from dpdb.sql.syntax.literals import number
 from dpdb.sql.syntax.option_names import OPTIONS, SENSITIVITIES, TERMS, WORDS

@@ -1,0 +1,134 @@
+"""Small shops whose lines are a customer's and a supplier's, and messages between persons."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from dpdb.policy.catalog import Policy
+from dpdb.policy.reading.reader import read_policy
+
+POLICY = """\
+[budget]
+epsilon = 10_000
+queries = 10_000
+[privacy]
+units = ["customer", "supplier", "person"]
+[tables.customers]
+unit = { customer = "id" }
+key = "id"
+[tables.customers.columns]
+id = { type = "integer" }
+nation = { type = "integer", values = [1, 2] }
+[tables.suppliers]
+unit = { supplier = "id" }
+key = "id"
+[tables.suppliers.columns]
+id = { type = "integer" }
+nation = { type = "integer", values = [1, 2] }
+[tables.orders]
+unit = { customer = "customer_id" }
+key = "id"
+rows_per_unit = 9
+[tables.orders.columns]
+id = { type = "integer" }
+customer_id = { type = "integer" }
+day = { type = "integer", values = [1, 2, 3] }
+[tables.lines]
+unit = { customer = "order_id -> orders.id", supplier = "supplier_id" }
+rows_per_unit = { customer = 3, supplier = 4 }
+[tables.lines.columns]
+order_id = { type = "integer" }
+supplier_id = { type = "integer" }
+product = { type = "integer" }
+amount = { type = "integer", bounds = [-2, 3] }
+[tables.messages]
+unit = { person = ["sender", "receiver"] }
+rows_per_unit = 2
+[tables.messages.columns]
+sender = { type = "integer" }
+receiver = { type = "integer" }
+amount = { type = "integer", bounds = [-2, 3] }
+[tables.products]
+public = true
+key = "id"
+[tables.products.columns]
+id = { type = "integer" }
+kind = { type = "integer", values = [1, 2] }
+"""
+HEADERS = {
+    "customers": "id,nation",
+    "suppliers": "id,nation",
+    "orders": "id,customer_id,day",
+    "lines": "order_id,supplier_id,product,amount",
+    "messages": "sender,receiver,amount",
+    "products": "id,kind",
+}
+Data = Mapping[str, Sequence[tuple[int | None, ...]]]
+
+STATEMENTS = (
+    "SELECT COUNT(*) FROM lines",
+    "SELECT COUNT(*), COUNT(amount), SUM(amount), AVG(amount) FROM lines WHERE product < 4",
+    "SELECT SUM(amount) FILTER (WHERE amount > 0), COUNT(*) FILTER (WHERE amount < 2) FROM lines",
+    "SELECT s.nation, COUNT(*) FROM lines l JOIN suppliers s ON l.supplier_id = s.id GROUP BY 1",
+    "SELECT o.day, SUM(amount) FROM lines l JOIN orders o ON o.id = l.order_id GROUP BY o.day",
+    "SELECT c.nation, s.nation, COUNT(*), AVG(l.amount) FROM customers c, suppliers s, lines l,"
+    " orders o WHERE o.id = l.order_id AND o.customer_id = c.id AND s.id = l.supplier_id"
+    " AND l.amount > -2 GROUP BY c.nation, s.nation",
+    "SELECT p.kind, COUNT(*) FROM lines l LEFT JOIN products p ON l.product = p.id GROUP BY p.kind",
+    "SELECT COUNT(*), SUM(amount) FROM messages",
+    "SELECT AVG(amount) FROM (SELECT amount FROM messages WHERE sender < 4) m",
+    "SELECT amount, COUNT(*) FROM messages WHERE amount IN (0, 1, 2) GROUP BY amount",
+)
+
+
+def random_data(seed: int, lines: int = 14) -> Data:
+    """Few units with many rows; some rows are nobody's, and ids are the same in all kinds."""
+    draw = random.Random(seed)
+
+    def one_of(number: int) -> int | None:
+        return None if draw.random() < 0.04 else draw.randint(1, number)
+
+    return {
+        "customers": [(i, one_of(2)) for i in range(1, 4)],
+        "suppliers": [(i, one_of(2)) for i in range(1, 4)],
+        "orders": [(i, one_of(4), one_of(3)) for i in range(1, 7)],
+        "lines": [(one_of(7), one_of(4), one_of(4), draw.randint(-2, 3)) for _ in range(lines)],
+        "messages": [(one_of(5), one_of(5), draw.randint(-2, 3)) for _ in range(lines)],
+        "products": [(i, i % 2 + 1) for i in range(1, 4)],
+    }
+
+
+def neighbours(data: Data) -> Iterator[tuple[str, Data]]:
+    """The data without each unit of each kind: without all rows that it is in."""
+    for unit in range(1, 6):
+        orders = {i for i, owner, _ in data["orders"] if owner == unit}
+        yield (
+            "customer",
+            {
+                **data,
+                "customers": [row for row in data["customers"] if row[0] != unit],
+                "orders": [row for row in data["orders"] if row[1] != unit],
+                "lines": [row for row in data["lines"] if row[0] not in orders],
+            },
+        )
+        yield (
+            "supplier",
+            {
+                **data,
+                "suppliers": [row for row in data["suppliers"] if row[0] != unit],
+                "lines": [row for row in data["lines"] if row[1] != unit],
+            },
+        )
+        yield "person", {**data, "messages": [m for m in data["messages"] if unit not in m[:2]]}
+
+
+def shop_of_two(folder: Path, data: Data, policy: str = POLICY) -> Policy:
+    """The policy of a shop with these rows."""
+    folder.mkdir(exist_ok=True)
+    for name, header in HEADERS.items():
+        rows = (",".join("" if c is None else str(c) for c in row) for row in data[name])
+        (folder / f"{name}.csv").write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    (folder / "shop.toml").write_text(policy, encoding="utf-8")
+    return read_policy(folder / "shop.toml")

@@ -1,0 +1,103 @@
+"""Rows of two units through the public way in: neighbours of both kinds, prices, refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpdb.engines.memory import MemoryEngine
+from dpdb.errors import DpdbError
+from dpdb.session.session import Session
+from tests.support.exactly import planned
+from tests.support.rows_of_two import (
+    STATEMENTS,
+    Data,
+    neighbours,
+    random_data,
+    shop_of_two,
+)
+
+
+def _exact(folder: Path, data: Data) -> list[list[np.ndarray]]:
+    """The exact results that mechanisms draw with, of each statement."""
+    policy = shop_of_two(folder, data)
+    engine = MemoryEngine(tables=policy.tables)
+    plans = [planned(text, policy) for text in STATEMENTS]
+    return [[np.asarray(each.cells) for each in engine.exact(plan, {})] for plan in plans]
+
+
+def test_no_unit_moves_a_result_by_more_than_the_noise_pays_for(tmp_path: Path) -> None:
+    policy = shop_of_two(tmp_path, random_data(0))
+    paid = [
+        [r.mechanism.sensitivity for r in planned(text, policy).releases] for text in STATEMENTS
+    ]
+    reached = [[Fraction(0) for _ in each] for each in paid]
+    for seed in range(5):
+        data = random_data(seed)
+        whole = _exact(tmp_path, data)
+        for _, without in neighbours(data):
+            for at, found in enumerate(_exact(tmp_path, without)):
+                for which, cells in enumerate(found):
+                    moved = int(np.abs(whole[at][which] - cells).sum())
+                    assert moved <= paid[at][which], (STATEMENTS[at], which)
+                    reached[at][which] = max(reached[at][which], Fraction(moved, paid[at][which]))
+    assert reached[0] == [1]
+    assert min(map(min, reached)) >= Fraction(1, 3)
+
+
+LINES = "lines l JOIN orders o ON l.order_id = o.id JOIN suppliers s ON l.supplier_id = s.id"
+REFUSED = [
+    ("SELECT MAX(amount) FROM lines", "MAX of rows of a customer and a supplier", "COUNT(*) FILTER"),
+    ("SELECT MEDIAN(amount) FROM messages", "QUANTILE of rows of two persons", "COUNT(*) FILTER"),
+    ("SELECT MODE(product) FROM lines", "MODE of rows", "COUNT, SUM and AVG"),
+    ("SELECT VARIANCE(amount) FROM lines", "VAR SAMP of rows", "COUNT, SUM and AVG"),
+    ("SELECT COUNT(DISTINCT product) FROM lines", "COUNT DISTINCT of rows", "COUNT(*)"),
+    ("SELECT product, COUNT(*) FROM lines GROUP BY product", "", ""),
+    (f"SELECT day, COUNT(*) FROM {LINES} GROUP BY ROLLUP(day)", "levels", "declare the values"),
+    ("SELECT COUNT(*) FROM lines a JOIN lines b ON a.order_id = b.order_id",
+     "a row of this join can belong to 4 units, 2 are possible", "join on a key, or count edges"),
+    ("SELECT COUNT(*) FROM messages a JOIN messages b ON a.receiver = b.sender",
+     "a row of this join can belong to 4 units", "count edges"),
+    ("SELECT COUNT(*) FROM lines l JOIN orders o ON l.product = o.id",
+     "a row of this join can belong to 3 units", "join on a key"),
+    ("SELECT COUNT(*) FROM messages m JOIN suppliers s ON m.sender = s.id", "3 units", ""),
+    ("SELECT COUNT(*) FROM lines l LEFT JOIN suppliers s ON l.supplier_id = s.id",
+     "LEFT JOIN would tell", "use JOIN"),
+    ("SELECT COUNT(*) FROM suppliers s LEFT JOIN lines l ON l.supplier_id = s.id",
+     "LEFT JOIN would tell", "use JOIN"),
+    ("SELECT COUNT(*) FROM lines l FULL JOIN suppliers s ON l.supplier_id = s.id", "", ""),
+    ("SELECT COUNT(*) FROM lines l WHERE EXISTS (SELECT 1 FROM suppliers s"
+     " WHERE s.id = l.supplier_id)", "EXISTS and IN would tell", "use JOIN"),
+    ("SELECT COUNT(*) FROM suppliers WHERE id NOT IN (SELECT supplier_id FROM lines)", "", ""),
+    ("SELECT AVG(n) FROM (SELECT supplier_id, COUNT(*) AS n FROM lines GROUP BY supplier_id) t",
+     "GROUP BY in FROM", "as they are"),
+    ("SELECT SUM(n) FROM (SELECT LAG(amount) OVER (PARTITION BY supplier_id ORDER BY amount) AS n"
+     " FROM lines) t", "windows", "as they are"),
+    ("SELECT COUNT(*) FROM (SELECT amount FROM lines UNION ALL SELECT amount FROM messages) t",
+     "UNION", "as they are"),
+    ("SELECT COUNT(*) FROM (SELECT id FROM customers UNION ALL SELECT id FROM suppliers) t",
+     "rows of a customer and a supplier", ""),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT supplier_id FROM lines) t", "", ""),
+    ("SELECT COUNT(*) FROM customers c JOIN suppliers s ON c.id = s.id", "does not say", ""),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) nation, COUNT(*)"
+     " FROM lines l JOIN suppliers s ON s.id = l.supplier_id GROUP BY nation", "", ""),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rows_per_unit = 'find') COUNT(*) FROM lines",
+     "found for rows", "leave rows_per_unit out"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rows_per_unit = 'totals') SUM(amount) FROM lines",
+     "found for rows", ""),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(mechanism = 'staircase') COUNT(*) FROM lines",
+     "other noise", "Laplace and Gaussian"),
+]  # fmt: skip
+
+
+def test_what_cannot_be_kept_is_refused_before_it_is_paid(tmp_path: Path) -> None:
+    session = Session(shop_of_two(tmp_path, random_data(1)))
+    for text, message, hint in REFUSED:
+        with pytest.raises(DpdbError) as refused:
+            session.execute(text)
+        assert message in refused.value.message, text
+        assert hint in (refused.value.hint or ""), text
+    assert session.last_balance.queries_left == 10_000
