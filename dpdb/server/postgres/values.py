@@ -32,6 +32,8 @@ _EPOCH = datetime.datetime(2000, 1, 1)
 """The moment from which PostgreSQL counts."""
 _INT8 = range(-(2**63), 2**63)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_ZONE = re.compile(r"( |:\d\d(?:\.\d{1,9})?)[+-]\d\d(?::\d\d)?\s*$")
+"""The time zone that JDBC writes behind a date or a time of unknown type; PostgreSQL drops it."""
 _LONGEST_NUMBER = 400
 
 
@@ -157,6 +159,8 @@ def guessed(told: Any, kind: Kind | None) -> Any:  # noqa: ANN401 (JSON)
         return told
     assert kind is not None
     oid = oid_of(kind)
+    if kind in (Kind.DATE, Kind.TIMESTAMP):
+        told = _ZONE.sub(lambda zone: zone[1].strip(), told)
     try:
         if kind is Kind.INTEGER and not re.fullmatch(r"\s*[+-]?\d+\s*", told):
             oid = NUMERIC

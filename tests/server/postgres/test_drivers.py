@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import threading
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ from tests.server.postgres.wired import PEOPLE, POLICY, VISITS, Wired
 from tests.server.served import Known, NearDesk
 
 COLUMNS = ["age", "income", "zip", "name", "born", "seen", "member"]
-ROLES = ("asker", "spender", "canceller")
+ROLES = ("asker", "spender", "canceller", "reader")
 SLOW = "SELECT COUNT(*) AS n FROM people WHERE age > 64"
 
 
@@ -141,3 +143,67 @@ def test_a_client_cancels_a_statement_and_asks_on(server: Wired, kind: str) -> N
     assert [each.state for each in caught] == ["57014"]
     assert driver.ask("SELECT 1").rows in ([(1,)], [("1",)])
     driver.close()
+
+
+@pytest.fixture
+def java(server: Wired) -> Iterator[Any]:
+    """A connection by JDBC."""
+    if reason := jdbc.missing():
+        pytest.skip(reason)
+    driver = opened(server, "jdbc", "reader")
+    assert isinstance(driver, JdbcDriver)
+    yield driver.java
+    driver.close()
+
+
+def test_the_metadata_of_jdbc_are_those_of_the_policy(server: Wired, java: Any) -> None:
+    before = counted(server)
+
+    def told(name: str, *given: Any, of: tuple[str, ...]) -> list[tuple[str, ...]]:
+        labels, rows, _ = java.metadata(name, *given)
+        places = [[each.upper() for each in labels].index(label) for label in of]
+        return [tuple(row[place] for place in places) for row in rows]
+
+    kinds = ["TABLE", "VIEW"]
+    tables = told("getTables", None, None, "%", kinds, of=("TABLE_SCHEM", "TABLE_NAME"))
+    assert tables == [("public", "people"), ("public", "visits")]
+    types = told(
+        "getColumns", None, "public", "people", "%", of=("COLUMN_NAME", "TYPE_NAME", "NULLABLE")
+    )
+    assert types == [
+        ("age", "int8", "0"), ("income", "float8", "1"), ("zip", "int8", "1"),
+        ("name", "text", "1"), ("born", "date", "1"), ("seen", "timestamp", "1"),
+        ("member", "bool", "1"),
+    ]  # fmt: skip
+    assert ("public",) in told("getSchemas", of=("TABLE_SCHEM",))
+    assert told("getCatalogs", of=("TABLE_CAT",)) == [("people",)]
+    assert {("int8",), ("date",)} <= set(told("getTypeInfo", of=("TYPE_NAME",)))
+    of_table = None, "public", "people"
+    for name, given in {
+        "getPrimaryKeys": of_table,
+        "getImportedKeys": of_table,
+        "getExportedKeys": of_table,
+        "getIndexInfo": (*of_table, False, True),
+        "getProcedures": (None, None, "%"),
+        "getFunctions": (None, None, "%"),
+        "getUDTs": (None, "public", "%", None),
+    }.items():
+        assert java.metadata(name, *given).rows == [], name
+    assert java.metadata("getDatabaseProductName").rows == [("PostgreSQL",)]
+    assert len(java.metadata("getSQLKeywords").rows) == 1
+    assert counted(server) == before
+
+
+def test_jdbc_prepares_sends_in_binary_and_fetches_in_parts(server: Wired, java: Any) -> None:
+    text = "SELECT COUNT(*) AS n FROM people WHERE age > ? AND name = ? AND born > ?"
+    before = counted(server)
+    assert java.described(text) == (["n"], [("int8",), ("int8", "text", "date")], "")
+    assert counted(server) == before
+    given = [30, "Abel", datetime.date(1975, 1, 1)]
+    first = java.ask(text, given)
+    assert java.ask(text, given, times=7).rows == first.rows  # the driver's fifth is in binary
+    parts = java.fetched("SELECT zip, COUNT(*) AS n FROM people GROUP BY zip", 1)
+    assert [key for key, _ in parts.rows] == ["31643", "80127"]
+    with pytest.raises(Refused) as refused:
+        java.ask(SLOW, seconds=1)
+    assert refused.value.state == "57014"

@@ -63,9 +63,10 @@ class Relations:
         name, place = node.alias_or_name.lower(), scope.slot - scope.number + len(scope.sources)
         alias = node.args.get("alias")
         inside = node.this if isinstance(node, exp.Lateral | exp.Subquery) else node
-        if isinstance(inside, exp.Table) and isinstance(inside.this, exp.Identifier):
-            shared = None if inside.db else self.shared.get(inside.name.lower())
-            found = self._listings.get(inside.name.lower())
+        if isinstance(inside, exp.Table) and is_named(inside):
+            known = inside.this.name.lower()
+            shared = None if inside.db else self.shared.get(known)
+            found = self._listings.get(known)
             if shared is not None:
                 columns, rows, nothing = shared.columns, shared.rows, shared.is_empty
             elif found is not None:
@@ -73,7 +74,7 @@ class Relations:
                 told = found.rows
                 rows = lambda _: told  # noqa: E731
             else:
-                raise refused(f"the table {inside.name[:63]}")
+                raise refused(f"the table {known[:63]}")
             return Relation(
                 Source(name, renamed(columns, alias), place), rows, is_fixed=True, is_empty=nothing
             )
@@ -127,6 +128,12 @@ class Relations:
                 raise refused(node)
         source = Source(name or columns[0][0], renamed(columns, alias), place)
         return Relation(source, rows, is_lateral=True)
+
+
+def is_named(table: exp.Table) -> bool:
+    """Whether a table of FROM is one with a name, or one that a function of a schema makes."""
+    own = bool(table.db) and isinstance(table.this, exp.Anonymous)
+    return own or isinstance(table.this, exp.Identifier)
 
 
 def renamed(columns: Columns, alias: exp.Expr | None) -> Columns:

@@ -18,6 +18,7 @@ from dpdb.records import dataclass
 from dpdb.server.postgres.catalogue.functions import OWN, Names, name_of
 from dpdb.server.postgres.catalogue.parts import Columns, Query, read_as, refused, shown
 from dpdb.server.postgres.catalogue.queries import Queries
+from dpdb.server.postgres.catalogue.relations import is_named
 from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.protocol import Refusal
 from dpdb.server.postgres.statements import tree_of
@@ -82,7 +83,7 @@ def bound(
     known = [
         _is_own(each, tables)
         for each in tree.find_all(exp.Table)
-        if isinstance(each.this, exp.Identifier) and (each.db or each.name.lower() not in shared)
+        if is_named(each) and (each.db or each.name.lower() not in shared)
     ]
     if any(known) and not all(known):
         raise Refusal("0A000", "the catalogue and tables of data are not asked together")
