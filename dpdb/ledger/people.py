@@ -124,8 +124,8 @@ def insert(book: Book, key: bytes, user: User) -> None:
         if user.name in _names(book):
             raise UsageError(
                 f"there is an account {user.name} already",
-                hint="dpdb user token NAME POLICY makes a new token; for a new password remove "
-                "the account, and add it again: what was spent stays spent",
+                hint="dpdb user token NAME POLICY makes a new token, and dpdb user password NAME "
+                "POLICY sets a new password",
             )
         book.put_account(user.name, (user.text, user.seal(key)))
 
@@ -135,6 +135,16 @@ def delete(book: Book, name: str) -> None:
     with book.changing():
         _check_known(book, name)
         book.put_account(name, None)
+
+
+def new_password(book: Book, name: str, password: str) -> None:
+    """Set the password of an account; its sessions end, and its token stays."""
+    made = new_user(name, password).password
+    with book.changing():
+        _check_known(book, name)
+        key = key_of(book)
+        user = replace(users(book, key)[name], password=made)
+        book.put_account(name, (user.text, user.seal(key)))
 
 
 def new_token(book: Book, name: str) -> str:

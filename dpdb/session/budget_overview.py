@@ -77,6 +77,11 @@ def remove_user(policy: Policy, name: str) -> None:
     custodian.remove_user(custodian.book_of(policy), accounts.user(), name)
 
 
+def new_password(policy: Policy, name: str, password: str) -> None:
+    """Set the password of an account."""
+    people.new_password(custodian.book_of(policy), name, password)
+
+
 def new_token(policy: Policy, name: str) -> str:
     """A new token of an account, in place of any other."""
     return people.new_token(custodian.book_of(policy), name)

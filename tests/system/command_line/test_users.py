@@ -42,6 +42,29 @@ def known(path: Path) -> Accounts:
     return Accounts(lasting)
 
 
+def test_a_new_password(run: Run, clinic: Path) -> None:
+    """It ends the former and its sessions; token and limit stay."""
+    password, other = clinic.parent / "password", clinic.parent / "other"
+    added = run(
+        "user", "add", "alice", clinic, "--token", "--epsilon", 0.3, "--password-file", password
+    )
+    server = known(clinic)
+    mark = server.mark("alice")
+    other.write_text("another horse battery\n")
+    changed = run("user", "password", "alice", clinic, "--password-file", other)
+    assert (changed.code, changed.out) == (0, "")
+    assert server.by_password("alice", PASSWORD) is None
+    assert server.by_password("alice", "another horse battery") == "alice"
+    assert server.by_token(added.out.strip()) == "alice"
+    assert server.mark("alice") != mark
+    [listed] = run("user", "list", clinic, "--format", "json").answers
+    assert listed["rows"][0][2:] == [True, True, 0.3]
+    other.write_text("short\n")
+    assert "12 to 1024" in run("user", "password", "alice", clinic, "--password-file", other).err
+    assert "no account" in run("user", "password", "bob", clinic, "--password-file", password).err
+    assert server.by_password("alice", "another horse battery") == "alice"
+
+
 def test_an_account_is_added_listed_given_a_token_and_removed(run: Run, clinic: Path) -> None:
     password = clinic.parent / "password"
     added = run("user", "add", "alice", clinic, "--epsilon", 0.3, "--password-file", password)
@@ -76,15 +99,17 @@ def test_an_account_is_added_listed_given_a_token_and_removed(run: Run, clinic: 
 
 
 @pytest.mark.parametrize(("words", "error", "hint"), [
-    (["add", "a", "POLICY"], "an account has a password or a token", "--password-file FILE"),
+    (["add", "a", "POLICY"], "typed at a terminal, or read from a file", "--password-file FILE"),
     (["add", " ", "POLICY", "--token"], "the name of an account", ""),
     (["add", "a", "POLICY", "--password-file", "nowhere"], "cannot read nowhere", ""),
     (["add", "a", "POLICY", "--password-file", "POLICY"], "a password has 12 to 1024", "several words"),
     (["add", "a", "POLICY", "--token", "--epsilon", "0"], "argument --epsilon: epsilon must be", ""),
-    (["add", "POLICY", "--token"], "followed by other words", "add NAME POLICY"),
-    (["list", "a", "POLICY"], "followed by other words", "list POLICY"),
+    (["add", "POLICY", "--token"], "followed by other words", "NAME POLICY"),
+    (["list", "a", "POLICY"], "followed by other words", "list by POLICY"),
     (["token", "a", "POLICY"], "there is no account a", "dpdb user list POLICY"),
     (["remove", "a\udc80", "POLICY"], "there is no account a\\udc80", ""),
+    (["password", "a", "POLICY", "--token"], "--token is of dpdb user add", ""),
+    (["remove", "a", "POLICY", "--password-file", "x"], "of dpdb user add and password", ""),
     (["remove", "a", "POLICY", "--token"], "--token is of dpdb user add", ""),
     (["list", "POLICY", "--epsilon", "1"], "--epsilon is of dpdb user add", ""),
     (["forget", "a", "POLICY"], "invalid choice: 'forget'", ""),

@@ -24,6 +24,7 @@ commands:
   add      NAME: make an account; its password is asked for twice, or read from a file.
            With --token and no file the account is for programs: it has no password
   list     which accounts there are, and what each may spend
+  password NAME: set a new password; the sessions of the former end
   remove   NAME: end the account, its sessions and token, and its part of the budget
   token    NAME: print a new token, once; any other of the name ends
 """
@@ -51,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     add("policy", metavar="FILE.toml", type=Path, help="the policy that names the budget")
     add("--epsilon", type=epsilon, help="of add: the most that the analyst may spend")
     add("--password-file", type=Path, metavar="FILE",
-        help="of add: a file whose first line is the password")  # fmt: skip
+        help="of add and password: a file whose first line is the password")  # fmt: skip
     add("--token", action="store_true", help="of add: make a token, too, and print it")
     add_ledger_argument(result)
     add("--format", choices=list(FORMATS), help="of list: table")
@@ -64,16 +65,16 @@ def _check_arguments(options: argparse.Namespace) -> None:
     if (options.name is None) != (command == "list"):
         raise UsageError(
             f"dpdb user {command} is followed by other words than these",
-            hint="add NAME POLICY, remove NAME POLICY, token NAME POLICY, and list POLICY",
+            hint="add, password, remove and token are followed by NAME POLICY, list by POLICY",
         )
     for option, value, of in (
-        ("--epsilon", options.epsilon, "add"),
-        ("--password-file", options.password_file, "add"),
-        ("--token", options.token, "add"),
-        ("--format", options.format, "list"),
+        ("--epsilon", options.epsilon, ["add"]),
+        ("--password-file", options.password_file, ["add", "password"]),
+        ("--token", options.token, ["add"]),
+        ("--format", options.format, ["list"]),
     ):
-        if value and command != of:
-            raise UsageError(f"{option} is of dpdb user {of}")
+        if value and command not in of:
+            raise UsageError(f"{option} is of dpdb user {' and '.join(of)}")
 
 
 def _add(policy: Policy, options: argparse.Namespace) -> None:
@@ -93,8 +94,8 @@ def _password(options: argparse.Namespace) -> str | None:
         return None
     if not sys.stdin.isatty():
         raise UsageError(
-            "an account has a password or a token",
-            hint="--password-file FILE reads a password; --token prints a token for programs",
+            "a password is typed at a terminal, or read from a file",
+            hint="--password-file FILE reads it; add --token makes an account for programs",
         )
     try:
         given = getpass.getpass(f"password of {options.name}: ")
@@ -119,6 +120,13 @@ def _list(policy: Policy, options: argparse.Namespace) -> None:
     print(FORMATS[options.format or "table"](budget_overview.users_record(policy)))
 
 
+def _new_password(policy: Policy, options: argparse.Namespace) -> None:
+    password = _password(options)
+    assert password is not None  # as there is no --token
+    budget_overview.new_password(policy, options.name, password)
+    tell(f"the password of {options.name} is another now; all sessions of the former end")
+
+
 def _remove(policy: Policy, options: argparse.Namespace) -> None:
     budget_overview.remove_user(policy, options.name)
     tell(f"removed {options.name}; what was spent stays spent")
@@ -137,6 +145,7 @@ def _show_token(name: str, token: str) -> None:
 COMMANDS: dict[str, Callable[[Policy, argparse.Namespace], None]] = {
     "add": _add,
     "list": _list,
+    "password": _new_password,
     "remove": _remove,
     "token": _token,
 }
