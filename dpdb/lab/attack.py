@@ -75,6 +75,10 @@ class StudentTask:
 
     question: str
     solution: str
+    answer: float | None = None
+    """The number that is asked for, if it is one; a share in per cent."""
+    near: float = 0.5
+    """The distance from the answer within which a number is right."""
 
 
 class Attack(ABC):

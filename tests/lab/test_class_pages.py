@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from dpdb.errors import UsageError
 from dpdb.interfaces.commands.lab import attacks as lab
@@ -16,8 +18,11 @@ from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.pages import html, terminal
 from dpdb.lab.pages.report import Report, report_of
+from dpdb.lab.pages.sheet import Blank, blanks
 from dpdb.lab.pages.terminal import steps
 from dpdb.lab.trial import run_trials
+
+CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +88,56 @@ def test_a_worksheet_has_questions_and_room_and_no_answers(report: Report) -> No
     for act in report.acts:
         assert act.inference not in page
         assert act.lines[0].answer in page
-    assert page.count('aria-label="your guess"') == len(report.acts)
+    assert page.count('aria-label="Your guess"') == len(report.acts)
     assert report.secret.partition(":")[0] in page
     assert report.remedy[:40] not in page
     for task in report.tasks:
         assert task.solution[:40] not in page
-    assert page.count('aria-label="solution"') == len(report.tasks)
+    names = re.findall(r'name="(\w+)"', page.partition("<form>")[2])
+    assert [name for name in names if not re.match("right|wrong", name)] == list(blanks(report))
+    assert len(set(names)) == len(names)
     blank = re.sub(r"<ol>.*?</ol>|<style>.*?</style>", "", page, flags=re.DOTALL)
     assert not re.search(r"\d %|--seed|truth</|✔|✘|<svg", blank)
+
+
+def test_what_can_be_marked_is_marked(report: Report) -> None:
+    """Truths as they are written, shares in per cent to a half; opinions are not marked."""
+    sheet = blanks(report)
+    [act, *_], [private] = report.acts, [each for each in report.successes if each.ceiling]
+    place = report.successes.index(private)
+    assert sheet["truth0"].right(f" {act.truth.upper()} ") is True
+    assert sheet["truth0"].right("neither") is False
+    assert sheet[f"ceiling{place}"].right("73,1 %") is True  # e / (1 + e)
+    assert sheet[f"ceiling{place}"].right("72") is False
+    assert sheet[f"ceiling{place}"].right("  ") is None
+    assert sheet["remedy"].right("the budget") is None
+    assert Blank("x", "x", answer=3.0, near=0).right("3") is True
+    assert Blank("x", "x", answer=3.0, near=0).right("three") is False
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
+def test_a_browser_keeps_a_worksheet_and_saves_it(report: Report, tmp_path: Path) -> None:
+    """From a file, without a server: a reload has the entries, and the button writes them."""
+    path = tmp_path / "averaging.html"
+    path.write_text(html.worksheet(report), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(path.as_uri())
+        page.fill("[name=guess0]", "yes")
+        page.fill("[name=remedy]", "a budget\nfor all")
+        page.check("[name=right0]")
+        page.reload()
+        assert page.input_value("[name=guess0]") == "yes"
+        assert page.input_value("[name=remedy]") == "a budget\nfor all"
+        assert page.is_checked("[name=right0]")
+        with page.expect_download() as saved:
+            page.click("text=save as a text")
+        text = Path(saved.value.path()).read_text(encoding="utf-8")
+        assert "Your guess: yes" in text
+        assert "What stopped it: a budget\nfor all" in text
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.close()
 
 
 def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
@@ -110,7 +157,7 @@ def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
         checked = Checked()
         checked.feed(page)
         assert not checked.stack
-        assert not re.search(r"http|<(script|link|img|iframe)|url\(|@import", page)
+        assert not re.search(r"http|<(script |link|img|iframe)|url\(|@import|fetch", page)
 
 
 def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +167,6 @@ def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.Monk
     assert main(["--all", "--html", str(tmp_path), "--student", "--trials", "1"]) == 0
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)"', index) == [*(f"{name}.html" for name in some), lab.ROOM]
-    assert 'aria-label="your guess"' in (tmp_path / "membership.html").read_text(encoding="utf-8")
+    assert 'aria-label="Your guess"' in (tmp_path / "membership.html").read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="--student goes with --html"):
         main(["membership", "--student"])

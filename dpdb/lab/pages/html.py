@@ -15,6 +15,7 @@ from dpdb import manual
 from dpdb.errors import printable
 from dpdb.lab.pages.chart import DARK, LIGHT, MARKS, SHAPES, declared, in_page
 from dpdb.lab.pages.report import HEADINGS, Report, Success, counted, rates
+from dpdb.lab.pages.sheet import blanks
 
 _LONGEST = 130
 """Letters of a statement that are shown."""
@@ -44,8 +45,13 @@ def index(reports: Sequence[Report], room: str | None = None) -> str:
 
 
 def worksheet(report: Report, pages: Sequence[str] = ()) -> str:
-    """The page of a report without guess, truth, rates, explanation or solution."""
-    return rendered("worksheet.html", report=report, headings=HEADINGS, pages=pages)
+    """The page of a report without guess, truth, rates, explanation or solution.
+
+    The browser keeps entries, and a button saves them as a text.
+    """
+    return rendered(
+        "worksheet.html", report=report, headings=HEADINGS, pages=pages, blanks=blanks(report)
+    )
 
 
 def worksheets(reports: Sequence[Report], room: str | None = None) -> str:
