@@ -1,7 +1,9 @@
-"""Databases as an attacker sees them, and the defences that open them: none, and dpdb."""
+"""Databases as an attacker sees them, and the defences that open them: none, dpdb, and reports."""
 
 from __future__ import annotations
 
+import math
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -149,6 +151,36 @@ class Protected(Claimed):
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
         return session_of(policy, seeded(seed))
+
+
+def truthful(epsilon: float) -> float:
+    """The chance of a true report, e^ε / (1 + e^ε): the other report is e^ε times as rare."""
+    return 1 / (1 + math.exp(-epsilon))
+
+
+@dataclass(frozen=True)
+class Reports(Claimed):
+    """Randomised response: everybody tosses a coin before answering, and the owner sees reports."""
+
+    LABEL = "reports, ε = {budget:g}"
+
+    NOTE = (
+        "Everybody reports the truth with the chance e^ε / (1 + e^ε), and else the opposite. The "
+        "attacker is the owner, who has the reports and nothing more."
+    )
+
+    @property
+    def side(self) -> Side:
+        return Side.PRIVATE
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        coin = random.Random(seed)  # noqa: S311 (a lesson is to run the same way twice)
+        p = truthful(self.budget)
+        reports = [
+            (who, int((bit == 1) == (coin.random() < p)))  # the truth, or the opposite
+            for who, bit in scenario.rows
+        ]
+        return unprotected(replace(scenario, rows=reports), directory)
 
 
 def session_of(policy: Policy, noise: Noise | None, *, teach: bool = False) -> Session:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.record import ReleaseReport
@@ -282,3 +283,40 @@ class RowsAsUnits(Claimed):
         rows = replace(scenario, unit=None, rows_per_unit=1)
         policy = rows.policy(directory, exactly(self.budget), self.queries)
         return session_of(policy, seeded(seed))
+
+
+@dataclass(frozen=True)
+class Owner(Claimed):
+    """Noise on what is published, none on what the owner has collected."""
+
+    LABEL = "owner of ε = {budget:g}"
+
+    NOTE = (
+        "Everybody reports the truth. The owner publishes counts with noise at ε = {budget:g}, and "
+        "the attacker is the owner, or reads the owner's disk."
+    )
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        return unprotected(scenario, directory)
+
+
+@dataclass(frozen=True)
+class Told(Claimed):
+    """Something is told of each exact answer, by a program that ends when it tells None."""
+
+    ENDED: ClassVar[str] = ""
+    """The refusal after the end."""
+
+    @abstractmethod
+    def program(self, seed: int) -> Callable[[float], float | None]:
+        """A new run of the program: from an exact answer to what is told."""
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        run = self.program(seed)
+
+        def told(exact: float) -> float:
+            if (answer := run(exact)) is None:
+                raise Unsupported(self.ENDED)
+            return answer
+
+        return AlteredDatabase(unprotected(scenario, directory), told)

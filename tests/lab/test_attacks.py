@@ -2,7 +2,7 @@
 
 All seeds are fixed, so the tests are deterministic. Where a rate is held against a bound, the
 bound is broken only if the one-sided Clopper-Pearson limit at α = 1e-6 is on the wrong side:
-over the 33 comparisons here a true bound fails with probability below 5e-5 for a new seed.
+over the 41 comparisons here a true bound fails with probability below 5e-5 for a new seed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EPSILONS = (0.1, 1.0)
 """Not 5, as on the pages: it allows 0.993, which the limit for so few trials never exceeds."""
 USUAL = 25
 """Trials. If all succeed, the limit of 0.575 is above what ε = 0.1 allows, 0.525."""
-CLAIMS = ("noise-scale", "group-keys", "many-rows", "floating-point")
+CLAIMS = ("noise-scale", "group-keys", "many-rows", "floating-point", "randomised-response")
 """The attacks whose foils claim an ε and do not keep it."""
 FOUND_OUT = 50
 """Trials. If all succeed, the limit of 0.758 is above what ε = 1 allows, 1/(1 + e^-1) = 0.731."""
@@ -39,7 +39,8 @@ MANY = 200
 """Trials. Of a rate of 0.731 the limit is about 0.56, above the 0.525 that ε = 0.1 allows."""
 TRIALS = {
     "reconstruction": 1, "averaging": 8, "sticky-noise": 10, "maximum": 20, "general-tracker": 20,
-    "individual-tracker": 20, "differencing": 20, **dict.fromkeys(CLAIMS, FOUND_OUT),
+    "individual-tracker": 20, "differencing": 20, "sparse-vector": 5, "census": 10,
+    **dict.fromkeys(CLAIMS, FOUND_OUT),
 }  # fmt: skip
 """Fewer, of attacks that ask much: of a right guess in every trial of 20 the limit is 0.5."""
 QUESTIONS = 250
@@ -55,6 +56,8 @@ SUCCEEDS = {
     "many-rows": {"unit = row, “ε = 0.1”": 0.7, "unit = row, “ε = 1”": 0.99},
     "floating-point": {"doubles, “ε = 0.1”": 0.98, "doubles, “ε = 1”": 0.98},
     "homogeneity": {"3-anonymous table": 1.0},
+    "randomised-response": {"owner of ε = 1": 1.0},
+    "census": {"query sets of 3 or more": 0.9},
 }
 """The rates that the attacks reach against defences that do not defend."""
 
@@ -72,11 +75,12 @@ def lower(rate: Rate) -> float:
     return interval(rate.hits, rate.tries, 1 - 2 * ALPHA)[0]
 
 
-def test_all_sixteen_are_there_in_order() -> None:
+def test_all_nineteen_are_there_in_order() -> None:
     assert list(catalogue()) == [
         "differencing", "maximum", "membership", "averaging", "sticky-noise",
         "individual-tracker", "general-tracker", "reconstruction", "many-means", "noise-scale",
         "group-keys", "many-rows", "floating-point", "linkage", "homogeneity", "possible-worlds",
+        "randomised-response", "sparse-vector", "census",
     ]  # fmt: skip
 
 
@@ -97,7 +101,7 @@ def test_attack(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def succeeds_without_its_defence(name: str, trials: Trials) -> None:
     assert trials.rates[0].defence is trials.attack.off
-    assert trials.rates[0].rate >= (0.95 if name == "many-means" else 1.0)
+    assert trials.rates[0].rate >= {"many-means": 0.95, "census": 0.9}.get(name, 1.0)
 
 
 def succeeds_against_what_looks_like_a_defence(name: str, trials: Trials) -> None:

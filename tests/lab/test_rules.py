@@ -24,7 +24,7 @@ ABOVE_SESSION = {
     )
 }  # fmt: skip
 HARMLESS = {
-    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions",
+    "__future__", "collections", "collections.abc", "dataclasses", "datetime", "fractions", "functools",
     "itertools", "math", "numpy", "numpy.typing", "random", "typing",
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ All seeds are fixed, so that the tests are deterministic.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -19,14 +20,18 @@ import dpdb
 from dpdb.interfaces.commands.lab.risk import main as risk
 from dpdb.lab.attacks import (
     anonymity,
+    census,
+    chances,
     many_answers,
     noise,
     possible_worlds,
     presence,
     query_sets,
     repeats,
+    sparse_vector,
     trackers,
 )
+from dpdb.lab.attacks.chances import NoiseDistribution, Threshold
 from dpdb.lab.attacks.many_answers import estimates
 from dpdb.lab.attacks.trackers import students
 from dpdb.lab.catalogue import catalogue, find
@@ -41,7 +46,7 @@ from dpdb.lab.database import (
 )
 from dpdb.lab.foils import DoubleLaplace
 from dpdb.lab.scenario import Scenario
-from dpdb.lab.trial import Wire, run_trials
+from dpdb.lab.trial import Wire, interval, run_trials
 from dpdb.session.session import Session
 
 PEOPLE = Path(__file__).parents[2] / "sample_data" / "people.csv"
@@ -329,3 +334,132 @@ def test_the_risk_of_the_possible_worlds(capsys: pytest.CaptureFixture[str]) -> 
     assert "ε <= 0.382939" in printed
     assert "ε <= 0.43172" in printed
     assert "0.3829 by the bound, and 0.4317 exactly" in solutions("possible-worlds")
+
+
+def answer(name: str, place: int) -> float:
+    """The number that a task asks for."""
+    number = find(name).tasks[place].answer
+    assert number is not None
+    return number
+
+
+def test_randomised_response() -> None:
+    """Every answer of three people, with its chance: the estimate has no bias, and its variance."""
+    bits, p = (1, 0, 1), math.e / (1 + math.e)
+    mean = square = 0.0
+    for reports in itertools.product((0, 1), repeat=3):
+        weight = math.prod(p if r == b else 1 - p for r, b in zip(reports, bits, strict=True))
+        estimate = possible_worlds.estimated(sum(reports), 3, 1)
+        mean, square = mean + weight * estimate, square + weight * estimate**2
+    assert mean == pytest.approx(2)
+    assert math.sqrt(square - mean**2) == pytest.approx(possible_worlds.off_by_reports(3, 1))
+    # The trusted owner's noise, by its distribution; n/2 times the variance, at every ε.
+    for epsilon in (0.1, 1.0, 5.0):
+        noise = NoiseDistribution.of([1 / epsilon])
+        variance = 2 * sum(x * x * noise.at(x) for x in range(1, int(60 / epsilon)))
+        assert math.sqrt(variance) == pytest.approx(possible_worlds.off_by_owner(epsilon))
+        assert possible_worlds.off_by_reports(200, epsilon) ** 2 == pytest.approx(100 * variance)
+    assert answer("randomised-response", 0) == pytest.approx(math.log(0.75 / 0.25))
+    assert answer("randomised-response", 1) == pytest.approx((90 - 200 * (1 - p)) / (2 * p - 1))
+    assert "about 78, with a standard deviation of 13.6." in solutions("randomised-response")
+    assert answer("randomised-response", 2) == 500_000
+
+
+@pytest.mark.parametrize("algorithm", [1, 2, 4, 5, 6])
+def test_sparse_vector_by_its_law(algorithm: int) -> None:
+    """One pair by sums over the noise; twenty by 1,000 runs, three events at α = 2e-6 each."""
+    noise = chances.sparse_vector(algorithm, 1)
+    level = NoiseDistribution.of([noise.threshold])
+    own = NoiseDistribution.of([noise.answers]) if noise.answers else None
+
+    def least(x: int) -> float:
+        return own.at_least(x) if own else float(x <= 0)
+
+    *_, law = noise.laws(1, 1)
+    reach = range(-int(40 * noise.threshold), int(40 * noise.threshold))
+    first = sum(level.at(x) * least(x) for x in reach)
+    assert law[1, 0] + law.get((1, 1), 0) == pytest.approx(first)
+    if not noise.renewed:
+        both = sum(level.at(x) * least(x) * least(x + 1) for x in reach)
+        assert law[1, 1] == pytest.approx(both)
+    *_, law = noise.laws(0, sparse_vector.PAIRS)
+    assert sum(law.values()) == pytest.approx(1)
+    rng, runs, told = np.random.default_rng(1), 1_000, Counter[tuple[int, int]]()
+    for _ in range(runs):
+        run, counts = Threshold(noise, rng), [0, 0]
+        for place in range(2 * sparse_vector.PAIRS):
+            if not run.ended:
+                counts[place % 2] += run.ask(place % 2)
+        told[counts[0], counts[1]] += 1
+    events: tuple[Callable[[int, int], bool], ...] = (
+        lambda his, other: his > other,
+        lambda his, other: his < other,
+        lambda his, other: his + other >= chances.MOST,
+    )
+    for event in events:
+        low, high = interval(sum(told[key] for key in told if event(*key)), runs, 1 - 2e-6)
+        assert low <= sum(chance for key, chance in law.items() if event(*key)) + 1e-9
+        assert high >= sum(chance for key, chance in law.items() if event(*key)) - 1e-9
+
+
+def test_sparse_vector() -> None:
+    """The right ones keep their ε in the numbers of yes, and the wrong ones do not [LSL17]."""
+    most = {each: max(loss for _, loss in sparse_vector.losses(each)) for each in (1, 2, 4, 5, 6)}
+    assert max(most[1], most[2]) <= 1
+    assert answer("sparse-vector", 1) == (1 + 6 * chances.MOST) / 4
+    assert 1 < most[4] <= answer("sparse-vector", 1)
+    assert most[5] == math.inf
+    assert most[6] > sparse_vector.PAIRS / 2  # the paper: at least m/2 for m pairs
+
+
+def test_census(tmp_path: Path) -> None:
+    """The groups are what SQL says, and the rate is that of all tables there are."""
+    session = unprotected(data("census"), tmp_path)
+    for where, members in census.GROUPS.items():
+        names = ", ".join(f"'{census.BLOCK[place][0]}'" for place in members)
+        rest = f" AND {where}" if where else ""
+        [whole, named] = cells(
+            session,
+            f"SELECT COUNT(*) FROM block WHERE illnesses >= 0{rest}",
+            f"SELECT COUNT(*) FROM block WHERE name IN ({names}){rest}",
+        )
+        assert whole == named == len(members) >= census.LEAST
+    numbers = np.concatenate([census.published("sum"), census.published("median")]).T
+    _, classes = np.unique(numbers, axis=0, return_inverse=True)
+    fitting = np.bincount(classes)
+    assert fitting.max() <= 4  # one table or few
+    # The best guess has the commonest number of each person among the tables that fit.
+    found = sum(
+        int(np.bincount(fit[:, place]).max())
+        for fit in (census.tables()[classes == each] for each in range(len(fitting)))
+        for place in range(len(census.BLOCK))
+    )
+    attack = find("census")
+    hits = attack.simulate(attack.off, (), np.random.default_rng(1), 300)
+    assert hits is not None
+    low, high = interval(hits, 300 * len(census.BLOCK), 1 - 2e-6)
+    assert low <= found / census.tables().size <= high
+    assert answer("census", 1) == 4**7
+
+
+def test_the_block_of_the_paper_has_one_solution() -> None:
+    """Every table of ages below 116 whose medians and sums are those printed."""
+
+    def fits(ages: Sequence[int], middle: float, total: int) -> bool:
+        return sum(ages) == total and median(ages) == middle
+
+    found = []
+    for low, high in ((low, 74 - low) for low in range(37)):
+        for one in range(25):
+            women, man, white, men = (low, 36, high), 194 - 110, 134 - 110, (one, 48 - one)
+            everybody = (*women, man, white, *men)
+            parts = (
+                (women, 36, 110), ((*women, white), 30, 134), ((*men, man), 30, 132),
+                ((*women, man), 51, 194), ((white, *men), 24, 72), (everybody, 30, 266),
+            )  # fmt: skip
+            if all(fits(*part) for part in parts) and any(
+                fits(each, 51, 216) for each in itertools.combinations(everybody, 4)
+            ):
+                found.append(sorted(everybody))
+    assert found == [[8, 18, 24, 30, 36, 66, 84]]
+    assert answer("census", 0) == 84

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from dpdb.records import dataclass
@@ -112,3 +113,128 @@ def laplace_at_most(x: float, scale: float) -> float:
     """P(noise <= x) for Laplace noise of real numbers."""
     half = math.exp(-abs(x) / scale) / 2
     return half if x < 0 else 1 - half
+
+
+Told = dict[tuple[int, int], float]
+"""The probability of each number of yes to a question and of yes to its opposite."""
+_BATCH = 64
+"""Numbers drawn at once."""
+
+
+@dataclass(frozen=True)
+class ThresholdNoise:
+    """The noise of a sparse vector technique: is a count at least 1, yes or no?"""
+
+    threshold: float
+    """Scale of the noise on the threshold."""
+    answers: float
+    """Scale of the noise on each count; 0 for none."""
+    most: float = math.inf
+    """Number of yes after which there are no more answers."""
+    renewed: bool = False
+    """Whether the threshold's noise is drawn anew after each yes."""
+
+    def laws(self, truth: int, pairs: int) -> Iterator[Told]:
+        """The distribution of the yes after 1, 2, … `pairs` pairs of questions.
+
+        A pair is a question whose count is `truth`, 0 or 1, and one whose count is 1 - truth.
+        For each number of yes so far there is a vector over the noise on the threshold.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        reach = math.ceil(_SCALES * self.threshold)
+        noise = np.arange(-reach, reach + 1)
+        drawn = np.exp(-np.abs(noise) / self.threshold)
+        drawn /= drawn.sum()
+        states = {(0, 0): drawn}
+        for _ in range(pairs):
+            for value, one, other in ((truth, 1, 0), (1 - truth, 0, 1)):
+                yes, no = _at_least(1 + noise - value, self.answers)
+                after: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+                for told, weight in states.items():
+                    if sum(told) >= self.most:
+                        after[told] = after.get(told, 0.0) + weight
+                        continue
+                    after[told] = after.get(told, 0.0) + weight * no
+                    more = (told[0] + one, told[1] + other)
+                    passed = (weight * yes).sum() * drawn if self.renewed else weight * yes
+                    after[more] = after.get(more, 0.0) + passed
+                states = after
+            yield {told: float(weight.sum()) for told, weight in states.items()}
+
+
+MOST = 10
+"""Number of yes after which a run ends, c in [LSL17]."""
+
+
+def sparse_vector(algorithm: int, epsilon: float, most: int = MOST) -> ThresholdNoise:
+    """The noise of an algorithm of [LSL17] figure 1 for counts that one person changes by 1.
+
+    The paper's ε₁ is the part of ε for the threshold, ε/2 in all but algorithm 4, and ε₂ the rest.
+    """
+    half = epsilon / 2
+    match algorithm:
+        case 1:  # as the paper proves it
+            return ThresholdNoise(1 / half, 2 * most / half, most)
+        case 2:  # Dwork and Roth 2014
+            return ThresholdNoise(most / half, 2 * most / half, most, renewed=True)
+        case 4:  # Lee and Clifton 2014
+            return ThresholdNoise(4 / epsilon, 4 / (3 * epsilon), most)
+        case 5:  # Stoddard, Chen and Machanavajjhala 2014
+            return ThresholdNoise(1 / half, 0)
+        case 6:  # Chen, Xiao, Zhang and Xu 2015
+            return ThresholdNoise(1 / half, 1 / half)
+    raise AssertionError(algorithm)
+
+
+def _at_least(
+    least: npt.NDArray[np.int64], scale: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """P(noise >= least) and P(noise < least) of discrete Laplace noise; both keep their digits."""
+    import numpy as np  # noqa: PLC0415
+
+    if scale == 0:
+        return (least <= 0).astype(float), (least > 0).astype(float)
+    ratio = math.exp(-1 / scale)
+    above = ratio ** np.maximum(least, 1) / (1 + ratio)
+    below = ratio ** np.maximum(1 - least, 1) / (1 + ratio)
+    return np.where(least > 0, above, 1 - below), np.where(least > 0, 1 - above, below)
+
+
+@dataclass
+class Threshold:
+    """A run of a sparse vector technique."""
+
+    noise: ThresholdNoise
+    rng: np.random.Generator
+    yes: int = 0
+    """Number of yes so far."""
+    level: float = 0
+    """The noise on the threshold."""
+    noises: list[int] = field(default_factory=list)
+    """Noise drawn for counts to come."""
+
+    def __post_init__(self) -> None:
+        self.level = self.new_level()
+
+    @property
+    def ended(self) -> bool:
+        """Whether there are no more answers."""
+        return self.yes >= self.noise.most
+
+    def ask(self, count: float) -> bool:
+        """Whether a count with noise is at least the threshold of 1 with noise."""
+        if self.noise.answers:
+            if not self.noises:
+                self.noises = draws(self.rng, self.noise.answers, _BATCH).tolist()
+            count += self.noises.pop()
+        if count < 1 + self.level:
+            return False
+        self.yes += 1
+        if self.noise.renewed:
+            self.level = self.new_level()
+        return True
+
+    def new_level(self) -> float:
+        """Noise for the threshold."""
+        return float(draws(self.rng, self.noise.threshold, 1)[0])

@@ -1,4 +1,4 @@
-"""The attack of [LC11]: who is missing from the list, to who knows everything else?"""
+"""Attackers who know all else: who is missing [LC11], and who owns a survey [War65]."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpdb.lab.attack import Attack, Guess, Scales, StudentTask
+from dpdb.lab.attack import PROTECTED_AT, Attack, Guess, Scales, StudentTask
 from dpdb.lab.attacks import chances
-from dpdb.lab.database import Database, number
+from dpdb.lab.database import Database, Defence, Reports, number, truthful
 from dpdb.lab.figures import ChartLine, Figure, Lines
-from dpdb.lab.foils import DoubleLaplace
-from dpdb.lab.scenario import Scenario
+from dpdb.lab.foils import DoubleLaplace, Owner
+from dpdb.lab.scenario import Scenario, names
 
 if TYPE_CHECKING:
     import numpy as np
 
     from dpdb.lab.attack import Showing
-    from dpdb.lab.database import Defence
+    from dpdb.lab.database import Database, Reports, number, truthful
 
 STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
 """Table 1 of the paper: names and days of absence."""
@@ -172,4 +172,138 @@ def posterior(answer: float, scale: float) -> dict[str, float]:
 COLUMNS = """
 name         = { type = "text" }
 absence_days = { type = "integer", bounds = [1, 10], nullable = false }
+"""
+
+
+RESPONDENTS = 200
+SURVEY_EPSILON = 1.0
+_SAID_YES = 90
+_COUNTED = 1000
+
+
+def estimated(yes: float, people: int, epsilon: float) -> float:
+    """The number of true yes, by [War65], from `yes` reports of so many people.
+
+    With p the chance of a true report it is (yes - n(1 - p)) / (2p - 1), and without bias.
+    """
+    p = truthful(epsilon)
+    return (yes - people * (1 - p)) / (2 * p - 1)
+
+
+def off_by_reports(people: int, epsilon: float) -> float:
+    """The standard deviation of `estimated`: √(n·p(1 - p)) / (2p - 1) = √n·e^(ε/2) / (e^ε - 1)."""
+    return math.sqrt(people) * math.exp(epsilon / 2) / math.expm1(epsilon)
+
+
+def off_by_owner(epsilon: float) -> float:
+    """The standard deviation of a count with discrete Laplace noise, √2·e^(ε/2) / (e^ε - 1)."""
+    return math.sqrt(2) * math.exp(epsilon / 2) / math.expm1(epsilon)
+
+
+class RandomisedResponse(Attack):
+    """The attacker is who collects the answers."""
+
+    place = 17
+    title = "Randomised response: what does the owner know?"
+    source = (
+        "Warner, Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias, "
+        "Journal of the American Statistical Association 60 (1965), 63-69. As a model of privacy: "
+        "Kasiviswanathan, Lee, Nissim, Raskhodnikova and Smith, What Can We Learn Privately?, "
+        "FOCS 2008. That no other way of reporting saves √n: Chan, Shi and Song, Optimal Lower "
+        "Bound for Differentially Private Multi-Party Aggregation, ESA 2012."
+    )
+    secret = (
+        f"Whether Abel Woods has cheated in an exam, by the toss of a coin. He is one of "
+        f"{RESPONDENTS} who are asked in a survey."
+    )
+    idea = (
+        "Do not attack what is published. Be the owner of the survey, or bribe or rob the owner, "
+        "and look up his answer. Noise on published counts is added after the answers are "
+        "collected, so it does nothing here."
+    )
+    remedy = (
+        "Noise that is added before anything leaves the person: local differential privacy. A coin "
+        "decides whether he reports the truth, so the report proves nothing. The owner who sees it "
+        "is right in e^ε / (1 + e^ε) of cases, as an outsider is who sees a count of a trusted "
+        "owner at the same ε. The price is accuracy. The reports of n people carry the noise of n "
+        "coins: the variance of their count is n/2 times that of the trusted owner's, at every ε, "
+        f"so for {RESPONDENTS} people the error is {math.sqrt(RESPONDENTS / 2):g} times as large. "
+        "Trust the owner where the law, a contract and locked doors make that reasonable, as with "
+        "a census; use reports where nobody should have to, as with a browser or a telephone. dpdb "
+        "is of the first kind: it protects from those who ask, and not from who has the file."
+    )
+    tasks = (
+        StudentTask(
+            "Take a coin. On heads tell the truth; on tails toss again, and say yes on heads and "
+            "no on tails. Which ε is that?",
+            f"The truth is told with the chance 1/2 + 1/4 = 3/4, so e^ε is (3/4) / (1/4) = 3, and "
+            f"ε = ln 3 = {math.log(3):.2f}.",
+            answer=math.log(3),
+            near=0.01,
+        ),
+        StudentTask(
+            f"Of {RESPONDENTS} reports at ε = {SURVEY_EPSILON:g}, {_SAID_YES} are yes. How many "
+            "have cheated?",
+            f"A report is true with the chance {truthful(SURVEY_EPSILON):.1%}, so without any "
+            f"cheater {RESPONDENTS * (1 - truthful(SURVEY_EPSILON)):.1f} yes are expected. The "
+            f"rest is divided by {2 * truthful(SURVEY_EPSILON) - 1:.3f}: about "
+            f"{estimated(_SAID_YES, RESPONDENTS, SURVEY_EPSILON):.0f}, with a standard deviation "
+            f"of {off_by_reports(RESPONDENTS, SURVEY_EPSILON):.1f}. A trusted owner's count has "
+            f"one of {off_by_owner(SURVEY_EPSILON):.1f}.",
+            answer=estimated(_SAID_YES, RESPONDENTS, SURVEY_EPSILON),
+        ),
+        StudentTask(
+            f"A trusted owner counts {_COUNTED:,} people. How many have to report, for a share "
+            "that is as accurate at the same ε?",
+            f"The owner's share is off by √2·s/{_COUNTED:,}, where s depends on ε alone, and that "
+            f"of n reports by s/√n. Both are equal for n = {_COUNTED:,}²/2 = {_COUNTED**2 // 2:,}.",
+            answer=_COUNTED**2 / 2,
+        ),
+        StudentTask(
+            "In a careless survey only those toss a coin who have something to hide. dpdb lab "
+            "audit coin-for-yes finds out what is wrong.",
+            "A yes is then certain to be true, as nobody else says yes. The ratio of the chances "
+            "has no bound, however often the coin makes somebody say no.",
+        ),
+    )
+    foils = (Owner(SURVEY_EPSILON),)
+    honest = "SELECT SUM(cheated) FROM survey"
+
+    def defences(self, epsilons: Sequence[float] = PROTECTED_AT) -> tuple[Defence, ...]:
+        return *super().defences(epsilons), *map(Reports, epsilons)
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        bits = rng.integers(2, size=RESPONDENTS).tolist()
+        people = ["Abel Woods", *names(RESPONDENTS - 1)]
+        return Scenario(ANSWERS, list(zip(people, bits, strict=True)), bits[0] == 1, table="survey")
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        question = "SELECT SUM(cheated) FROM survey WHERE name = 'Abel Woods'"
+        said = number(session.execute(question))
+        return Guess(said >= 0.5, f"{said:g} is closer to {int(said >= 0.5)}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        if isinstance(defence, Reports):
+            return truthful(defence.budget)
+        return chances.of_sign(scales, 1) if scales else 1.0
+
+    def figures(self, showings: Sequence[Showing]) -> Sequence[Figure]:
+        people = range(10, 10_001, 90)
+        return (
+            Lines(
+                f"How far a count is off, at ε = {SURVEY_EPSILON:g}",
+                "people who are asked",
+                [
+                    ChartLine("reports", [(n, off_by_reports(n, SURVEY_EPSILON)) for n in people]),
+                    ChartLine("trusted owner", [(n, off_by_owner(SURVEY_EPSILON)) for n in people]),
+                ],
+                up="standard deviation, people",
+                logarithmic=True,
+            ),
+        )
+
+
+ANSWERS = """
+name    = { type = "text" }
+cheated = { type = "integer", bounds = [0, 1], nullable = false }
 """

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError, did_you_mean
+from dpdb.lab.attacks.chances import Threshold, ThresholdNoise
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ LARGEST = 10
 """In `forgotten_sensitivity`, the largest value that anybody can have."""
 COARSE = 10
 QUESTIONS = 3
+PAIRS = 20
+"""In a sparse vector: questions about one person, each with its opposite."""
+MOST = 10
+"""In a sparse vector: number of yes after which it ends, c in [LSL17]."""
+FEWEST = 3
+NOTHING = 100
 
 
 def laplace(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
@@ -82,6 +89,80 @@ def doubles(values: list[float], epsilon: float, rng: np.random.Generator) -> fl
     """A count with noise in floating point, by the textbook's formula."""
     u = rng.uniform(-1, 1)
     return sum(values) + math.copysign(math.log(abs(u)) / epsilon, u)
+
+
+def randomised_response(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A report: the truth with the chance e^ε / (1 + e^ε), else the opposite."""
+    truth = sum(values)
+    return truth if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - truth
+
+
+def coin_for_yes(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A report where only who would say yes tosses the coin."""
+    truth = sum(values)
+    return truth if truth == 0 else randomised_response(values, epsilon, rng)
+
+
+def withheld(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """A count with noise, and 0 in its place if it is below 3."""
+    return 0 if sum(values) < FEWEST else sum(values) + _noise(1 / epsilon, rng)
+
+
+def sparse_vector_1(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """Which counts are 1 or more? As Lyu, Su and Li prove it, with c = 10."""
+    noise = ThresholdNoise(threshold=2 / epsilon, answers=4 * MOST / epsilon, most=MOST)
+    return _yes(values, noise, rng)
+
+
+def sparse_vector_2(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """The same, with a new threshold after each yes (Dwork and Roth 2014)."""
+    noise = ThresholdNoise(2 * MOST / epsilon, 4 * MOST / epsilon, MOST, renewed=True)
+    return _yes(values, noise, rng)
+
+
+def sparse_vector_3(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
+    """The same with c = 1, telling the noisy count (Roth 2011)."""
+    threshold = _noise(2 / epsilon, rng)
+    for count in [sum(values)] * QUESTIONS:
+        if count + _noise(2 / epsilon, rng) >= threshold:
+            return NOTHING  # of what is told, only an answer to the last question is looked at
+    last = 1 - sum(values) + _noise(2 / epsilon, rng)
+    return last if last >= threshold else NOTHING
+
+
+def sparse_vector_4(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """The same, with other noise (Lee and Clifton 2014)."""
+    noise = ThresholdNoise(threshold=4 / epsilon, answers=4 / (3 * epsilon), most=MOST)
+    return _yes(values, noise, rng)
+
+
+def sparse_vector_5(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """The same, with no noise on counts and no end (Stoddard et al. 2014)."""
+    return _yes(values, ThresholdNoise(threshold=2 / epsilon, answers=0), rng)
+
+
+def sparse_vector_6(
+    values: list[float], epsilon: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """The same, with less noise and no end (Chen et al. 2015)."""
+    return _yes(values, ThresholdNoise(threshold=2 / epsilon, answers=2 / epsilon), rng)
+
+
+def _yes(values: list[float], noise: ThresholdNoise, rng: np.random.Generator) -> tuple[float, ...]:
+    """Number of yes to a count of one person, and to the count of the opposite, asked in turn."""
+    run, yes = Threshold(noise, rng), [0, 0]
+    for place, count in enumerate([sum(values), 1 - sum(values)] * PAIRS):
+        if not run.ended:
+            yes[place % 2] += run.ask(count)
+    return tuple(yes)
 
 
 def _noise(scale: float, rng: np.random.Generator) -> float:
@@ -158,6 +239,70 @@ EXERCISES = (
         doubles,
         "A double near 0 has more binary places than one near 1, so that 0 + noise can be what 1 + "
         "noise cannot (dpdb lab floating-point). dpdb draws whole numbers, exactly, on a grid.",
+        values=(1,),
+    ),
+    Exercise(
+        "randomised-response",
+        randomised_response,
+        "No mistake: a yes is e^ε times as likely from who has it as from who has not, and the "
+        "other way round. The bound comes near to ε, and the one who sees the report may be the "
+        "owner (dpdb lab randomised-response).",
+        values=(1,),
+    ),
+    Exercise(
+        "coin-for-yes",
+        coin_for_yes,
+        "Nobody says yes who has nothing to hide, so a yes is certain to be true. The coin has to "
+        "be tossed by everybody.",
+        values=(1,),
+    ),
+    Exercise(
+        "withheld",
+        withheld,
+        f"Whether a count is withheld follows from the exact count: with {FEWEST} people there is "
+        f"a number, with {FEWEST - 1} there is none. dpdb decides such things by noisy counts, and "
+        "pays for it.",
+        values=(1, 1, 1),
+    ),
+    Exercise(
+        "sparse-vector-1",
+        sparse_vector_1,
+        "No mistake: the noise on the counts grows with the number of yes, and the run ends after "
+        "so many (dpdb lab sparse-vector has the story of all six).",
+        values=(1,),
+    ),
+    Exercise(
+        "sparse-vector-2",
+        sparse_vector_2,
+        "No mistake, and more noise than is needed: the threshold may stay after a yes, and then "
+        "its noise need not grow with c.",
+        values=(1,),
+    ),
+    Exercise(
+        "sparse-vector-3",
+        sparse_vector_3,
+        "A count that is told bounds the noisy threshold, and every no before it then tells "
+        "something. With more questions more is told, without end.",
+        values=(1,),
+    ),
+    Exercise(
+        "sparse-vector-4",
+        sparse_vector_4,
+        "The noise on the counts does not grow with the number c of yes. What is called ε = 1 is "
+        f"up to (1 + 6c)/4 = {(1 + 6 * MOST) / 4:g}.",
+        values=(1,),
+    ),
+    Exercise(
+        "sparse-vector-5",
+        sparse_vector_5,
+        "There is no noise on the counts. Yes to the one and no to the opposite is possible in one "
+        "of the two cases only.",
+        values=(1,),
+    ),
+    Exercise(
+        "sparse-vector-6",
+        sparse_vector_6,
+        "Nothing ends the run, and each yes costs: with more questions more is told, without end.",
         values=(1,),
     ),
 )
