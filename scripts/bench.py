@@ -21,6 +21,7 @@ from pathlib import Path
 
 import bench_accuracy
 import bench_joint
+import bench_ledger
 import bench_loading
 import bench_moments
 import bench_people
@@ -39,6 +40,7 @@ SECTIONS: dict[str, Section] = {
     "accuracy": lambda *_: bench_accuracy.run(),
     "joint": lambda *_: bench_joint.run(),
     "people": lambda *_: bench_people.run(),
+    "ledger": lambda directory, given: bench_ledger.run(directory, given.seconds),
     "serve": lambda directory, given: bench_serve.run(directory, given.seconds),
 }
 
@@ -54,7 +56,7 @@ def main() -> None:
         "--seconds",
         type=float,
         default=bench_serve.SECONDS,
-        help="of a row of the section serve",
+        help="of a row of the sections ledger and serve",
     )
     arguments = parser.parse_args()
     chosen = arguments.sections or list(SECTIONS)

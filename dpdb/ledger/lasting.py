@@ -215,16 +215,20 @@ class LastingLedger(Ledger, ReleaseStore):
             return entry
 
         with self._session.opened.lock:
-            self._last()
+            self._renew()
             self._session.opened.reader.follow(self.book.append(entry_after), made[0].after)
         return Receipt(loss, region, made[0].price)
 
     def _last(self) -> Sealed:
         """The last entry: if a period is over, that which begins the next."""
+        self._renew()
+        return self.book.last()
+
+    def _renew(self) -> None:
+        """Begin the next period, if one is over."""
         assert self.policy.lasting is not None
         if self.policy.lasting.period is not None:
             renew_where_over(self.book, self.asker)
-        return self.book.last()
 
     def _read(self, last: Sealed) -> State:
         """The state of the book; raises LedgerError where its terms refuse this session."""

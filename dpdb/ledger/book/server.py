@@ -63,7 +63,9 @@ class Server:
         cursor = ClientCursor(self._connected())
         prefix = f"{self._named.schema}."
         texts = (
-            cursor.mogrify(text.format(prefix).replace("?", "%s"), values or None)
+            cursor.mogrify(text.format(prefix).replace("?", "%s"), values)
+            if values
+            else text.format(prefix)
             for text, *values in statements
         )
         cursor.execute(";".join(texts).encode())
@@ -72,6 +74,16 @@ class Server:
             results.append([] if cursor.description is None else cursor.fetchall())
             if not cursor.nextset():
                 return results
+
+    def begin(self, *statements: Statement) -> list[list[tuple[Any, ...]]]:
+        """As `send`, of what changes nothing yet: once more where the connection had ended."""
+        had = self._connection
+        try:
+            return self.send(*statements)
+        except psycopg.OperationalError:
+            if had is None or not had.closed:
+                raise
+        return self.send(*statements)
 
     @property
     def is_lost(self) -> bool:

@@ -109,15 +109,8 @@ class ServerBook(Book):
         return int(time.monotonic())
 
     def _ask(self, query: str, *values: object) -> list[Row]:
-        statement = query, *values
-        lost = self._server.is_lost
-        try:
-            return self._server.send(statement)[0]
-        except psycopg.OperationalError:
-            if lost or self._locked is not None or not self._server.is_lost:
-                raise
-        # The connection had ended since it was used last, and reading twice does no harm.
-        return self._server.send(statement)[0]
+        send = self._server.begin if self._locked is None else self._server.send
+        return send((query, *values))[0]
 
     def _write(self, query: str, *values: object) -> None:
         self._pending.append((query, *values))
@@ -149,7 +142,7 @@ class ServerBook(Book):
     def _writing(self) -> Iterator[None]:
         self._pending.clear()
         try:
-            *_, head, last = self._server.send(*((each,) for each in BEGIN), (_LOCK,), (_LAST,))
+            *_, head, last = self._server.begin(*((each,) for each in BEGIN), (_LOCK,), (_LAST,))
             self._check_head([(tuple(row) == last[0][0:3:2], safe) for *row, safe in head if last])
             self._locked = self._with_clock(last)
             yield

@@ -80,7 +80,10 @@ class StateReader:
 
     def _after(self, before: State | None, head: Sealed) -> State:
         entry = head.entry
-        decision = decision_of(self.book, entry)
+        if before is not None and before.head.entry.decision == entry.decision:
+            decision = before.decision
+        else:
+            decision = decision_of(self.book, entry)
         spent, done = Spent(neighbors_in(decision.terms)), -1
         if before is not None and _is_same_budget(before.decision, decision):
             spent, done = before.spent, before.head.entry.number
