@@ -97,8 +97,12 @@ def scram_verifier(password: str, salt: bytes) -> str:
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _TURNS)
     client = hmac.digest(salted, b"Client Key", "sha256")
     stored, server = hashlib.sha256(client).digest(), hmac.digest(salted, b"Server Key", "sha256")
-    texts = [base64.b64encode(each).decode() for each in (salt, stored, server)]
-    return f"SCRAM-SHA-256${_TURNS}:{texts[0]}${texts[1]}:{texts[2]}"
+    return _verifier(salt, stored, server)
+
+
+def _verifier(*parts: bytes) -> str:
+    salt, stored, server = (base64.b64encode(each).decode() for each in parts)
+    return f"SCRAM-SHA-256${_TURNS}:{salt}${stored}:{server}"
 
 
 def users(book: Book, key: bytes) -> dict[str, User]:
@@ -209,6 +213,16 @@ class Accounts:
         """The verifier of SCRAM-SHA-256 of the account's token; None where there is none."""
         user = self._users.get(name)
         return None if user is None else user.scram
+
+    def decoy(self, name: str) -> str:
+        """A verifier that no token fits, for a name that has none.
+
+        It follows from the name and the ledger's key, so that its salt stays what it was after a
+        restart, and at another server: otherwise it would tell who has an account.
+        """
+        own = hmac.digest(self._key, b"a decoy", "sha256")
+        salt = hmac.digest(own, name.encode(errors="replace"), "sha256")
+        return _verifier(salt[:16], secrets.token_bytes(32), secrets.token_bytes(32))
 
     def mark(self, name: str) -> str | None:
         """A text of the account, another once it is made anew; None where there is none."""

@@ -108,6 +108,9 @@ class _Known(People):
     def verifier(self, name: str) -> str | None:
         return None if self._people is None else self._people.verifier(name)
 
+    def decoy(self, name: str) -> str:
+        return "" if self._people is None else self._people.decoy(name)
+
     def mark(self, name: str) -> str | None:
         if self.everybody is not None:
             return "" if name == self.everybody else None

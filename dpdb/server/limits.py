@@ -120,6 +120,12 @@ class Rates:
             self._left.popitem(last=False)
         return allowed
 
+    def forgive(self, key: str) -> None:
+        """Give back what one request of the key took: it was none of those that are limited."""
+        if key in self._left:
+            left, then = self._left[key]
+            self._left[key] = (min(left + 1, float(self._burst)), then)
+
 
 class Places:
     """At most `each` connections of a key at once, and `in_all` of all keys."""

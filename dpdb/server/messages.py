@@ -149,6 +149,10 @@ class People(Protocol):
         """The verifier of SCRAM-SHA-256 of the account's token; None where there is none."""
         ...
 
+    def decoy(self, name: str) -> str:
+        """A verifier that no token fits, for a name without one: the same after a restart, too."""
+        ...
+
     def mark(self, name: str) -> str | None:
         """A text of the account, another once it is made anew; None where there is none.
 

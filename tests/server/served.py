@@ -77,6 +77,9 @@ class Known(People):
         token = self.passwords.get(name)
         return None if token is None else scram_verifier(token, name.encode().ljust(16, b"."))
 
+    def decoy(self, name: str) -> str:
+        return scram_verifier("", name.encode()[::-1].ljust(16, b"-"))
+
     def mark(self, name: str) -> str | None:
         return self.passwords.get(name)
 

@@ -45,6 +45,7 @@ LEDGER = "The rooms of the ledger"
 DOORS = "Doors see answers, and keep nobody waiting"
 WITHIN_DOORS = "The rooms of the doors"
 SERVER = "The server sees sessions, never engines, and its front sees neither"
+CATALOGUE = "PostgreSQL's catalogue is made of the policy"
 PRIVACY = "The rooms of privacy"
 ATTACKS = "An attack sees a session and nothing below it"
 STUDENTS = "A student's process is given no session"
@@ -102,6 +103,7 @@ MUTANTS: list[Mutant] = [
     ("interfaces/jupyter.py", "import dpdb.interfaces.commands.owner.check", {WITHIN_DOORS}),
     ("server/logins.py", "import dpdb.session.session", {SERVER}),
     ("server/log.py", "def late(): import numpy", {SERVER}),
+    ("server/postgres/catalogue/tables.py", "import dpdb.server.asking", {CATALOGUE}),
     ("lab/attacks/repeats.py", "import dpdb.session.session", {ATTACKS}),
     ("lab/attacks/query_sets.py", "from dpdb import errors", {ATTACKS}),
     ("lab/attacks/anonymity.py", "import pandas", {ATTACKS}),

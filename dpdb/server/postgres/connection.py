@@ -7,56 +7,27 @@ After an error all messages up to Sync are skipped.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
 from dpdb.errors import DpdbError, reportable
-from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres import protocol, values
+from dpdb.server.postgres.control import deallocated
+from dpdb.server.postgres.held import Held, Portal, Prepared, Told
 from dpdb.server.postgres.protocol import LONGEST, Fields, Malformed, Refusal
 from dpdb.server.postgres.questions import Questions
 from dpdb.server.postgres.results import Column, Result, failure, notice
-from dpdb.server.postgres.statements import Statement, statements
+from dpdb.server.postgres.statements import MOST_PARAMETERS, Statement, statements
 
-MOST_HELD = 256
-"""The most prepared statements, and the most portals, of a connection."""
-MOST_HELD_BYTES = 4 * LONGEST
-"""The most bytes of the statements and values that they hold."""
 DRAIN = 60.0
 """Seconds in which a client takes what it is sent."""
+_LONG = 10_000
+"""The characters of a text that takes some time to split."""
 _ARRIVAL = 20.0
 """Seconds in which a message arrives that has begun."""
-
-
-@dataclass(eq=False)
-class _Prepared:
-    """A prepared statement."""
-
-    statement: Statement
-    oids: list[int]
-    """The types of its parameters, as the client is told them."""
-    kinds: list[Kind | None]
-    given: list[int]
-    """The types of its parameters, as the client has told them; 0 where it has not."""
-    columns: tuple[Column, ...] | None = None
-    is_described: bool = False
-
-
-@dataclass(eq=False)
-class _Portal:
-    """A prepared statement with its values."""
-
-    prepared: _Prepared
-    values: list[Any]
-    formats: list[int]
-    size: int
-    columns: tuple[Column, ...] | None = None
-    is_described: bool = False
-    rows: Iterator[bytes] | None = None
-    tag: str = ""
-    done: int = 0
 
 
 @dataclass(eq=False)
@@ -68,8 +39,7 @@ class Connection:
     questions: Questions
     pause: float
     """The seconds after which a connection ends that asks nothing."""
-    prepared: dict[str, _Prepared] = field(default_factory=dict)
-    portals: dict[str, _Portal] = field(default_factory=dict)
+    held: Held = field(default_factory=Held)
     _failed: bool = False
     _asked: Statement = Statement("")
     """The statement that was described or run last."""
@@ -123,7 +93,8 @@ class Connection:
                 await self._execute(fields)
             case b"C":
                 what, name = fields.take(1), fields.text()
-                self._held(what).pop(name, None)
+                fields.end()
+                self.held.close(what, name)
                 self._send(protocol.CLOSE_COMPLETE)
             case b"H":
                 fields.end()
@@ -140,19 +111,19 @@ class Connection:
 
     async def _query(self, text: str) -> None:
         """Answer the statements of a text; the first that fails ends it."""
-        self.prepared.pop("", None)
-        asked = list(statements(text))
+        self.held.prepared.pop("", None)
+        asked = await _statements(text)
         if not asked:
             self._send(protocol.EMPTY_QUERY)
         for statement in asked:
             try:
-                result = await self.questions.result(statement, (), ())
+                result = await self.questions.result(statement, (), (), intervals=None)
                 if result.columns is not None:
                     self._send(protocol.row_description(_described(result.columns)))
                     for row in await self._encoded(result, []):
                         self._send(row)
                         await self._drain()
-                self._complete(result, result.tag)
+                self._complete(result, statement)
             except DpdbError as error:
                 self._fail(error, statement.position(error))
                 break
@@ -162,15 +133,15 @@ class Connection:
         self._ready()
 
     async def _parse(self, fields: Fields) -> None:
+        size = fields.size
         name, text = fields.text(), fields.text()
         given = [fields.int32() for _ in range(fields.int16())]
         fields.end()
-        if name and name in self.prepared:
-            raise Refusal("42P05", f'prepared statement "{name[:63]}" already exists')
-        asked = list(statements(text)) or [Statement("")]
+        if len(given) > MOST_PARAMETERS:
+            raise Refusal("54000", f"a statement has at most {MOST_PARAMETERS} parameters")
+        asked = await _statements(text) or [Statement("")]
         if len(asked) > 1:
             raise Refusal("42601", "cannot insert multiple commands into a prepared statement")
-        self._check_room(self.prepared, name, len(text))
         kinds = await self.questions.kinds(asked[0].text)
         number = max(len(kinds), len(given))
         kinds += [None] * (number - len(kinds))
@@ -179,14 +150,14 @@ class Connection:
             oid or (values.TEXT if kind is None else values.oid_of(kind))
             for oid, kind in zip(given, kinds, strict=True)
         ]
-        self.prepared[name] = _Prepared(asked[0], oids, kinds, given)
+        self.held.prepare(name, Prepared(asked[0], given, oids, size + 32 * number))
         self._send(protocol.PARSE_COMPLETE)
 
     def _bind(self, fields: Fields) -> None:
-        portal, name = fields.text(), fields.text()
+        size = fields.size
+        name, prepared = fields.text(), self.held.statement(fields.text())
         formats, sent, shown = fields.int16s(), fields.values(), fields.int16s()
         fields.end()
-        prepared = self._prepared(name)
         if len(sent) != len(prepared.oids):
             raise Refusal(
                 "08P01",
@@ -195,87 +166,95 @@ class Connection:
             )
         if not {*formats, *shown} <= {0, 1} or len(formats) not in (0, 1, len(sent)):
             raise Refusal("08P01", "formats are 0 or 1, for one parameter each")
-        if portal and portal in self.portals:
-            raise Refusal("42P03", f'cursor "{portal[:63]}" already exists')
-        size = sum(len(each or b"") for each in sent)
-        self._check_room(self.portals, portal, size)
-        binary = _each(formats, len(sent))
+        typed = zip(sent, prepared.oids, _each(formats, len(sent)), strict=True)
         try:
-            read = [_value(prepared, place, part, binary[place]) for place, part in enumerate(sent)]
+            read = [values.parameter(part, oid, binary=form == 1) for part, oid, form in typed]
         except values.BadValue as error:
             raise Refusal("22P02", str(error)) from None
-        self.portals[portal] = _Portal(prepared, read, shown, size)
+        intervals = self.questions.control.intervals
+        self.held.bind(name, Portal(prepared, read, shown, size + 32 * len(sent), intervals))
         self._send(protocol.BIND_COMPLETE)
 
     async def _describe(self, fields: Fields) -> None:
         what, name = fields.take(1), fields.text()
         fields.end()
+        formats: Sequence[int] = ()
         if what == b"S":
-            prepared = self._prepared(name)
+            prepared = self.held.statement(name)
             self._send(protocol.parameter_description(prepared.oids))
-            if not prepared.is_described:
-                prepared.columns = await self._columns(prepared, None)
-                prepared.is_described = True
-            columns, formats = prepared.columns, list[int]()
+            intervals = self.questions.control.intervals
+            told = prepared.told = await self._columns(prepared, None, intervals=intervals)
         elif what == b"P":
-            portal = self._portal(name)
-            columns = await self._promise(portal)
-            formats = _each(portal.formats, len(columns or ()))
+            portal = self.held.portal(name)
+            told = portal.told = await self._columns(
+                portal.prepared, portal.values, intervals=portal.intervals
+            )
+            formats = _each(portal.formats, len(told.columns or ()))
         else:
             raise Malformed("statements and portals are described")
-        if columns is None:
+        if told.columns is None:
             self._send(protocol.NO_DATA)
         else:
-            self._send(protocol.row_description(_described(columns), formats))
+            self._send(protocol.row_description(_described(told.columns), formats))
 
     async def _columns(
-        self, prepared: _Prepared, given: Sequence[Any] | None
-    ) -> tuple[Column, ...] | None:
+        self, prepared: Prepared, given: Sequence[Any] | None, *, intervals: bool
+    ) -> Told:
+        """The columns of a statement, with its values or before they are sent; free."""
         self._asked = prepared.statement
-        return await self.questions.columns(prepared.statement, given, prepared.kinds)
+        known = prepared.told
+        if known is not None and not prepared.oids and known.intervals == intervals:
+            return known
+        columns = await self.questions.columns(
+            prepared.statement, given, prepared.kinds, intervals=intervals
+        )
+        return Told(columns, intervals)
 
-    async def _promise(self, portal: _Portal) -> tuple[Column, ...] | None:
-        """The columns of a portal, as they are told."""
-        if not portal.is_described:
-            known = portal.prepared.is_described and not portal.values
-            portal.columns = (
-                portal.prepared.columns
-                if known
-                else await self._columns(portal.prepared, portal.values)
-            )
-            portal.is_described = True
-        return portal.columns
+    async def _run(self, portal: Portal) -> bool:
+        """Run a portal, and let its rows wait; False where it has none.
+
+        What the client was told is checked before the charge, as far as it may have changed.
+        """
+        self._asked, prepared = portal.prepared.statement, portal.prepared
+        told = portal.told or prepared.told
+        if told is not None and told is not portal.told:
+            now = await self._columns(prepared, portal.values, intervals=portal.intervals)
+            told.check(now.columns)
+        result = await self.questions.result(
+            prepared.statement, portal.values, prepared.kinds, intervals=portal.intervals
+        )
+        if told is not None:
+            told.check(result.columns)
+        portal.rows = deque(await self._encoded(result, portal.formats))
+        portal.tag = result.tag
+        if result.columns is None:
+            self._complete(result, prepared.statement)
+        else:
+            self._notify(result)
+        return result.columns is not None
 
     async def _execute(self, fields: Fields) -> None:
         name, most = fields.text(), fields.int32()
         fields.end()
-        portal = self._portal(name)
+        portal = self.held.portal(name)
         if not portal.prepared.statement.text:
             self._send(protocol.EMPTY_QUERY)
             return
-        if portal.rows is None:
-            self._asked = portal.prepared.statement
-            result = await self.questions.result(
-                portal.prepared.statement, portal.values, portal.prepared.kinds
-            )
-            encoded = await self._encoded(result, portal.formats)
-            portal.rows, portal.tag = iter(encoded), result.tag
-            if result.columns is None:
-                self._complete(result, result.tag)
-                return
-            self._notify(result)
-        sent = 0
-        for row in portal.rows:
-            self._send(row)
+        if portal.rows is None and not await self._run(portal):
+            return
+        sent, rows = 0, portal.rows or deque()
+        while rows:
+            self._send(rows.popleft())
             await self._drain()
             sent += 1
             if sent == most:
+                self.held.suspend(name)
                 self._send(protocol.PORTAL_SUSPENDED)
                 return
         tag = portal.tag
         self._send(protocol.complete(f"SELECT {sent}" if tag.startswith("SELECT") else tag))
 
-    async def _encoded(self, result: Result, formats: list[int]) -> list[bytes]:
+    async def _encoded(self, result: Result, formats: Sequence[int]) -> list[bytes]:
         """The rows of a result as messages."""
         kinds = [kind for _, kind in result.columns or ()]
         if formats and len(formats) not in (1, len(kinds)):
@@ -299,15 +278,14 @@ class Connection:
             hint = "CAST(… AS DOUBLE) of it; asked again, the answer is free"
             raise Refusal("22003", str(error), hint) from None
 
-    def _complete(self, result: Result, tag: str) -> None:
+    def _complete(self, result: Result, statement: Statement) -> None:
+        match result.tag:
+            case "DISCARD ALL":
+                self.held = Held()
+            case "DEALLOCATE" | "DEALLOCATE ALL":
+                self.held.deallocate(deallocated(statement.text))
         self._notify(result)
-        match tag.split(" ", 1)[0]:
-            case "DISCARD":
-                self.prepared.clear()
-                self.portals.clear()
-            case "DEALLOCATE" if tag == "DEALLOCATE ALL":
-                self.prepared.clear()
-        self._send(protocol.complete(tag))
+        self._send(protocol.complete(result.tag))
 
     def _notify(self, result: Result) -> None:
         level = self.questions.control["client_min_messages"].lower()
@@ -321,31 +299,8 @@ class Connection:
     def _ready(self) -> None:
         state = self.questions.control.transaction
         if state == "I":
-            self.portals.clear()
+            self.held.portals.clear()
         self._send(protocol.ready(state))
-
-    def _prepared(self, name: str) -> _Prepared:
-        if name not in self.prepared:
-            raise Refusal("26000", f'prepared statement "{name[:63]}" does not exist')
-        return self.prepared[name]
-
-    def _portal(self, name: str) -> _Portal:
-        if name not in self.portals:
-            raise Refusal("34000", f'portal "{name[:63]}" does not exist')
-        return self.portals[name]
-
-    def _held(self, what: bytes) -> dict[str, Any]:
-        if what not in (b"S", b"P"):
-            raise Malformed("statements and portals are closed")
-        return self.prepared if what == b"S" else self.portals
-
-    def _check_room(self, held: dict[str, Any], name: str, size: int) -> None:
-        """Refuse what is too much for a connection to hold."""
-        texts = sum(len(each.statement.text) for each in self.prepared.values())
-        total = texts + sum(each.size for each in self.portals.values()) + size
-        if (len(held) >= MOST_HELD and name not in held) or total > MOST_HELD_BYTES:
-            hint = "DEALLOCATE ALL, or close some"
-            raise Refusal("54000", "too many statements and portals are held", hint)
 
     def _send(self, part: bytes) -> None:
         self.writer.write(part)
@@ -355,6 +310,13 @@ class Connection:
             await self.writer.drain()
 
 
+async def _statements(text: str) -> list[Statement]:
+    """The statements of a text; a long one is split beside the work for others."""
+    if len(text) > _LONG:
+        return await asyncio.to_thread(list, statements(text))
+    return list(statements(text))
+
+
 def _described(columns: Sequence[Column]) -> list[protocol.Described]:
     return [values.described(name, kind) for name, kind in columns]
 
@@ -362,11 +324,3 @@ def _described(columns: Sequence[Column]) -> list[protocol.Described]:
 def _each(formats: Sequence[int], number: int) -> list[int]:
     """The format of each value: none is given for text alone, one for all of them."""
     return [*formats] if len(formats) > 1 else [*(formats or [0])] * number
-
-
-def _value(prepared: _Prepared, place: int, sent: bytes | None, binary: int) -> Any:  # noqa: ANN401
-    """A value as JSON; one of unknown type is read as a constant beside the column would be."""
-    kind, given = prepared.kinds[place], prepared.given[place]
-    if given in (0, 705) and not binary:
-        return values.guessed(values.parameter(sent, 0, binary=False), kind)
-    return values.parameter(sent, given or prepared.oids[place], binary=bool(binary))

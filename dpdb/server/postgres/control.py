@@ -64,6 +64,20 @@ _WORDS = ("TRANSACTION", "TIME", "CHARACTERISTICS", "AUTHORIZATION", "ROLE")
 _FAILED = "current transaction is aborted, commands ignored until end of transaction block"
 
 
+_DEALLOCATE = re.compile(r'DEALLOCATE\s+(?:PREPARE\s+)?(?:"((?:[^"]|"")*)"|([^\s";]+))', re.I)
+
+
+def deallocated(text: str) -> str | None:
+    """The statement that DEALLOCATE names; None for all of them."""
+    found = _DEALLOCATE.match(text)
+    if found is None:
+        raise Refusal("42601", "DEALLOCATE names a prepared statement, or ALL")
+    quoted, word = found[1], found[2]
+    if quoted is not None:
+        return quoted.replace('""', '"')
+    return None if word.upper() == "ALL" else word.lower()
+
+
 class Control:
     """The state of a connection: its transaction and its settings."""
 
@@ -116,9 +130,11 @@ class Control:
                 return Result("SET")
             case ["SHOW", *_] if (name := self._shown(text)) is not None:
                 return Result("SHOW", ((name, Kind.TEXT),), [(self._values[name],)])
-            case ["RESET", "ALL"] | ["DISCARD", *_]:
+            case ["DISCARD", "PLANS" | "SEQUENCES" | "TEMP" | "TEMPORARY" as part]:
+                return Result(f"DISCARD {part}")
+            case ["RESET" | "DISCARD", "ALL"]:
                 self._values = dict(self._first)
-                return Result(" ".join(words))
+                return Result("RESET" if words[0] == "RESET" else "DISCARD ALL")
             case ["RESET", name] if self._knows(name):
                 self._values[self._names[name.lower()]] = self._first[self._names[name.lower()]]
                 return Result("RESET")

@@ -42,6 +42,7 @@ class Door:
     def __init__(self, front: Front, database: str, tls: SSLContext | None, *, near: bool):
         """`near` says that the socket is on the loopback, where TLS is no need."""
         self._front, self._tls, self._near = front, tls, near
+        self._database = database
         self._catalogue = Catalogue(front, database)
         self._places = Places(MOST_OF_ADDRESS, MOST_CONNECTIONS)
         self._analysts = Places(MOST_OF_ANALYST, MOST_CONNECTIONS)
@@ -110,10 +111,14 @@ class Door:
             name = options.pop("user", "")
             if not name:
                 raise Refusal("28000", "no user is named", "psql -U NAME")
+            database = options.pop("database", name)
             control = Control(name)
             if (unknown := control.start(options)) or minor:
                 writer.write(protocol.negotiation(unknown))
             analyst = await self._known(name, reader, writer, address)
+        if database != self._database:
+            message = f'database "{database[:63]}" does not exist'
+            raise Refusal("3D000", message, f"the database is {self._database}")
         mark = self._mark(analyst)
         if not self._analysts.take(analyst):
             raise Refusal("53300", f"an analyst has at most {MOST_OF_ANALYST} connections")
@@ -179,7 +184,8 @@ class Door:
             return everybody
         if not self._strangers.allows(address):
             raise Refusal("53300", "too many logins have failed", "try again in 10 seconds")
-        exchange = scram.Exchange(name, self._front.people.verifier(name))
+        people = self._front.people
+        exchange = scram.Exchange(people.verifier(name), people.decoy(name))
         writer.write(protocol.mechanisms([scram.MECHANISM]))
         chosen = await _password(reader)
         mechanism, size = chosen.text(), chosen.int32()
@@ -196,6 +202,7 @@ class Door:
                 f'password authentication failed for user "{name[:63]}"',
                 "the password is the token of dpdb user token",
             )
+        self._strangers.forgive(address)
         writer.write(protocol.authentication(12, final))
         self._front.log.login(name, address)
         return name

@@ -58,6 +58,11 @@ class Fields:
     def __init__(self, body: bytes):
         self._body, self._at = body, 0
 
+    @property
+    def size(self) -> int:
+        """The bytes of the body."""
+        return len(self._body)
+
     def take(self, number: int) -> bytes:
         """The next bytes."""
         end = self._at + number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpdb.answers.answer import Answer
@@ -16,7 +17,7 @@ from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.control import Control
 from dpdb.server.postgres.protocol import Refusal
 from dpdb.server.postgres.results import Column, Result, promised, result_of
-from dpdb.server.postgres.statements import DUMMIES, Statement, marked, parameter_kinds
+from dpdb.server.postgres.statements import DUMMIES, Statement, marked, parameter_kinds, unvalued
 
 _FREE = ("SHOW", "DESCRIBE", "DESC")
 """Words of statements that tell what is public, and so may be answered to be described."""
@@ -75,7 +76,12 @@ class Questions:
         return parameter_kinds(text, numbers, tables.tables)
 
     async def columns(
-        self, statement: Statement, values: Sequence[Any] | None, kinds: Sequence[Kind | None]
+        self,
+        statement: Statement,
+        values: Sequence[Any] | None,
+        kinds: Sequence[Kind | None],
+        *,
+        intervals: bool,
     ) -> tuple[Column, ...] | None:
         """The columns of a statement's result, without answering it; None where it has no rows.
 
@@ -95,14 +101,22 @@ class Questions:
             return told.columns
         given = [DUMMIES[kind] for kind in kinds] if values is None else values
         plan = await self._ask(Action.EXPLAIN, statement, given)
-        if not plan.kinds:  # no table is in it
+        if not (plan.kinds or plan.cost.epsilon or plan.cost.queries):  # no table is in it
             plan = await self._ask(Action.EXECUTE, statement, given)
-        return promised(plan, intervals=self.control.intervals)
+        return promised(plan, intervals=intervals)
 
     async def result(
-        self, statement: Statement, values: Sequence[Any], kinds: Sequence[Kind | None]
+        self,
+        statement: Statement,
+        values: Sequence[Any],
+        kinds: Sequence[Kind | None],
+        *,
+        intervals: bool | None,
     ) -> Result:
-        """The result of a statement, which is paid; raises DpdbError or Refusal."""
+        """The result of a statement, which is paid; raises DpdbError or Refusal.
+
+        `intervals` says whether their ends are columns; None for as it is set now.
+        """
         told = self.control.result(statement.text)
         if told is not None:
             return told
@@ -114,7 +128,8 @@ class Questions:
         answer = await self._ask(Action.EXECUTE, statement, values)
         if statement.word in ("SET", "CREATE", "DROP"):
             return Result(statement.word)
-        return result_of(answer, intervals=self.control.intervals)
+        shown = self.control.intervals if intervals is None else intervals
+        return result_of(answer, intervals=shown)
 
     async def _public(
         self, statement: Statement, kinds: Sequence[Kind | None], values: Sequence[Any] | None
@@ -153,7 +168,9 @@ class Questions:
             raise error_in(reply.body)
         answer = await asyncio.to_thread(result, reply)
         assert isinstance(answer, Answer)
-        return answer
+        return (
+            replace(answer, columns=unvalued(statement.text, answer.columns)) if given else answer
+        )
 
 
 def _is_ending() -> bool:

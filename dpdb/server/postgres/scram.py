@@ -1,7 +1,6 @@
 """SCRAM-SHA-256, the server's side (RFC 5802, 7677): a token is proved, and never sent.
 
-A name without a token takes the same messages and the same work: its salt follows from the name, by
-a secret of this process, and no proof fits its verifier.
+A name without a token takes the same messages and the same work: no proof fits its verifier.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ import secrets
 from dpdb.server.postgres.protocol import Malformed, utf8
 
 MECHANISM = "SCRAM-SHA-256"
-_TURNS = 4096
-_UNKNOWN = secrets.token_bytes(32)
-"""The secret of which the salts of unknown names are made."""
 
 
 class Exchange:
     """A login of one name."""
 
-    def __init__(self, name: str, verifier: str | None):
-        """`verifier` is as `dpdb.ledger.people.scram_verifier` writes it; None for no token."""
+    def __init__(self, verifier: str | None, decoy: str):
+        """`verifier` is as `dpdb.ledger.people.scram_verifier` writes it; None for no token.
+
+        Then `decoy` stands for it, which is the same whenever the name is tried.
+        """
         self._known = verifier is not None
-        _, turns, keys = (verifier or _made_up(name)).split("$")
+        _, turns, keys = (verifier or decoy).split("$")
         self._turns, self._salt = turns.split(":")
         self._stored, self._server = map(base64.b64decode, keys.split(":"))
         self._bare = self._first = self._header = ""
@@ -68,13 +67,3 @@ class Exchange:
         fits = hmac.compare_digest(hashlib.sha256(key).digest(), self._stored)
         answer = base64.b64encode(hmac.digest(self._server, signed, "sha256"))
         return b"v=" + answer if fits and self._known else None
-
-
-def _made_up(name: str) -> str:
-    """A verifier that nothing fits, with the same salt for the name each time."""
-    salt, stored, server = (
-        hmac.digest(_UNKNOWN, purpose + name.encode(errors="replace"), "sha256")
-        for purpose in (b"salt", b"stored", b"server")
-    )
-    texts = [base64.b64encode(each).decode() for each in (salt[:16], stored, server)]
-    return f"{MECHANISM}${_TURNS}:{texts[0]}${texts[1]}:{texts[2]}"

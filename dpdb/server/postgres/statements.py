@@ -11,10 +11,11 @@ from sqlglot import exp
 from dpdb.errors import DpdbError, StatementError
 from dpdb.policy.catalog import Kind, Table
 from dpdb.records import dataclass
-from dpdb.sql.text.splitting import next_piece
+from dpdb.sql.text.splitting import next_piece, skip_ignored
 from dpdb.sql.text.tokens import read_tokens
 
 MOST_PARAMETERS = 1000
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,11 @@ class Statement:
     @property
     def word(self) -> str:
         """The first word, in upper case."""
-        return self.text[:40].lstrip("(").split(None, 1)[0].upper() if self.text else ""
+        at = skip_ignored(self.text, 0)
+        while self.text.startswith("(", at):
+            at = skip_ignored(self.text, at + 1)
+        found = _WORD.match(self.text, at)
+        return "" if found is None else found[0].upper()
 
     def position(self, error: DpdbError) -> int | None:
         """The place of an error among the characters that were sent, from 1."""
@@ -75,6 +80,18 @@ def tree_of(text: str) -> exp.Expr | None:
         return sqlglot.parse_one(text, dialect="postgres")
     except Exception:  # sqlglot's own errors are of many types
         return None
+
+
+def unvalued(text: str, labels: Sequence[str]) -> tuple[str, ...]:
+    """The labels of a SELECT's columns, `?column?` for those in which values would be shown."""
+    tree = tree_of(text)
+    items = tree.expressions if isinstance(tree, exp.Select) else []
+    if len(items) != len(labels):
+        return tuple(labels)
+    return tuple(
+        label if isinstance(item, exp.Alias) or item.find(exp.Parameter) is None else "?column?"
+        for item, label in zip(items, labels, strict=True)
+    )
 
 
 _COMPARISONS = (

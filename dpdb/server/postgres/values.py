@@ -28,10 +28,19 @@ _OIDS = {
     Kind.TIMESTAMP: (TIMESTAMP, 8),
 }
 """The type of each kind, and the bytes of its values."""
+_KINDS = {
+    **dict.fromkeys((INT8, INT2, INT4, OID), Kind.INTEGER),
+    **dict.fromkeys((FLOAT4, FLOAT8, NUMERIC), Kind.NUMBER),
+    BOOL: Kind.BOOLEAN,
+    DATE: Kind.DATE,
+    TIMESTAMP: Kind.TIMESTAMP,
+}
+_RANGES = {INT2: 2**15, INT4: 2**31, INT8: 2**63}
 _EPOCH = datetime.datetime(2000, 1, 1)
 """The moment from which PostgreSQL counts."""
 _INT8 = range(-(2**63), 2**63)
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,4})?", re.IGNORECASE)
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,30}\s*")
 _ZONE = re.compile(r"( |:\d\d(?:\.\d{1,9})?)[+-]\d\d(?::\d\d)?\s*$")
 """The time zone that JDBC writes behind a date or a time of unknown type; PostgreSQL drops it."""
 _LONGEST_NUMBER = 400
@@ -49,6 +58,11 @@ def described(name: str, kind: Kind) -> Described:
 def oid_of(kind: Kind) -> int:
     """The type of a kind."""
     return _OIDS[kind][0]
+
+
+def kind_of(oid: int) -> Kind | None:
+    """The kind of a type's values; None for texts, which are read as constants would be."""
+    return _KINDS.get(oid)
 
 
 def parameter(sent: bytes | None, oid: int, *, binary: bool) -> Any:  # noqa: ANN401 (JSON)
@@ -69,11 +83,11 @@ def _text(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
         case 16:
             return _TRUTHS[told.strip().lower()] if told.strip().lower() in _TRUTHS else _bad()
         case 20 | 21 | 23 | 26:
-            return _whole(told)
+            return _whole(told, oid)
         case 700 | 701 | 1700:
             return _number(told)
         case 1082:
-            return {"date": datetime.date.fromisoformat(told.strip()).isoformat()}
+            return {"date": datetime.date.fromisoformat(_unzoned(told)).isoformat()}
         case 1114:
             return {"timestamp": _moment(told)}
         case 0 | 705:
@@ -92,10 +106,12 @@ def _bad() -> Any:  # noqa: ANN401
     raise ValueError
 
 
-def _whole(told: str) -> int:
-    if len(told) > 30:
+def _whole(told: str, oid: int) -> int:
+    if not _WHOLE.fullmatch(told):
         raise ValueError
-    return int(told)
+    number, limit = int(told), _RANGES.get(oid)
+    within = 0 <= number < 2**32 if limit is None else -limit <= number < limit
+    return number if within else _bad()
 
 
 def _number(told: str) -> Any:  # noqa: ANN401 (JSON)
@@ -105,8 +121,12 @@ def _number(told: str) -> Any:  # noqa: ANN401 (JSON)
     return {"number": str(Decimal(stripped))}
 
 
+def _unzoned(told: str) -> str:
+    return _ZONE.sub(lambda zone: zone[1].strip(), told).strip()
+
+
 def _moment(told: str) -> str:
-    read = datetime.datetime.fromisoformat(told.strip())
+    read = datetime.datetime.fromisoformat(_unzoned(told))
     if read.tzinfo is not None:
         raise ValueError
     return read.isoformat(" ")
@@ -146,27 +166,10 @@ def _numeric(sent: bytes) -> Decimal:
     digits = struct.unpack(f"!{count}h", sent[8:])
     if sign not in (0, 0x4000) or count > 100 or abs(weight) > 100:
         raise ValueError
-    places = range(weight, weight - count, -1)
-    total = sum(
-        (Decimal(d).scaleb(4 * place) for d, place in zip(digits, places, strict=True)), Decimal(0)
-    )
-    return -total if sign else total
-
-
-def guessed(told: Any, kind: Kind | None) -> Any:  # noqa: ANN401 (JSON)
-    """A value of unknown type, as a constant would be read beside a column of this kind."""
-    if not isinstance(told, str) or kind in (None, Kind.TEXT):
-        return told
-    assert kind is not None
-    oid = oid_of(kind)
-    if kind in (Kind.DATE, Kind.TIMESTAMP):
-        told = _ZONE.sub(lambda zone: zone[1].strip(), told)
-    try:
-        if kind is Kind.INTEGER and not re.fullmatch(r"\s*[+-]?\d+\s*", told):
-            oid = NUMERIC
-        return parameter(told.encode(), oid, binary=False)
-    except BadValue:
-        return told
+    if not all(0 <= each < 10_000 for each in digits):
+        raise ValueError
+    whole = int("".join(f"{each:04}" for each in digits) or "0")
+    return Decimal(f"{'-' if sign else ''}{whole}E{4 * (weight - count + 1)}")
 
 
 def cell(value: Cell, kind: Kind, *, binary: bool) -> bytes | None:
