@@ -164,8 +164,8 @@ class Connection:
                 f"bind message supplies {len(sent)} parameters, but the statement requires "
                 f"{len(prepared.oids)}",
             )
-        if not {*formats, *shown} <= {0, 1} or len(formats) not in (0, 1, len(sent)):
-            raise Refusal("08P01", "formats are 0 or 1, for one parameter each")
+        if not {*formats, *shown} <= {0, 1}:
+            raise Refusal("08P01", "formats are 0 or 1")
         typed = zip(sent, prepared.oids, _each(formats, len(sent)), strict=True)
         try:
             read = [values.parameter(part, oid, binary=form == 1) for part, oid, form in typed]
@@ -217,8 +217,10 @@ class Connection:
         """
         self._asked, prepared = portal.prepared.statement, portal.prepared
         told = portal.told or prepared.told
-        if told is not None and told is not portal.told:
+        if told is not portal.told or len(portal.formats) > 1:
             now = await self._columns(prepared, portal.values, intervals=portal.intervals)
+            _each(portal.formats, len(now.columns or ()))
+            told = told or now
             told.check(now.columns)
         result = await self.questions.result(
             prepared.statement, portal.values, prepared.kinds, intervals=portal.intervals
@@ -257,8 +259,6 @@ class Connection:
     async def _encoded(self, result: Result, formats: Sequence[int]) -> list[bytes]:
         """The rows of a result as messages."""
         kinds = [kind for _, kind in result.columns or ()]
-        if formats and len(formats) not in (1, len(kinds)):
-            raise Refusal("08P01", f"{len(formats)} formats for {len(kinds)} columns")
         forms = list(zip(kinds, _each(formats, len(kinds)), strict=True))
 
         def encode() -> list[bytes]:
@@ -323,4 +323,6 @@ def _described(columns: Sequence[Column]) -> list[protocol.Described]:
 
 def _each(formats: Sequence[int], number: int) -> list[int]:
     """The format of each value: none is given for text alone, one for all of them."""
+    if len(formats) not in (0, 1, number):
+        raise Refusal("08P01", f"{len(formats)} formats for {number} values")
     return [*formats] if len(formats) > 1 else [*(formats or [0])] * number

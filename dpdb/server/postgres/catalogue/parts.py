@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -105,6 +106,12 @@ def read_as(value: Any, kind: Kind) -> Any:  # noqa: ANN401
             try:
                 return int(value) if kind is Kind.INTEGER else float(value)
             except (ValueError, OverflowError):
+                return None
+        case Kind.DATE | Kind.TIMESTAMP:
+            of = datetime.date if kind is Kind.DATE else datetime.datetime
+            try:
+                return str(of.fromisoformat(str(value)))
+            except ValueError:
                 return None
         case Kind.BOOLEAN:
             return value if isinstance(value, bool) else _TRUTHS.get(str(value).lower())

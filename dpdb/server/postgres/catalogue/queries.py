@@ -76,7 +76,11 @@ class Queries:
         first, second = self.bind(tree.left, outer), self.bind(tree.right, outer)
         if len(first.columns) != len(second.columns):
             raise Refusal("42601", "each query of a union must have the same number of columns")
-        finish = self._finish(tree, first.columns, None)
+        columns = tuple(
+            (name, kind if kind is other else Kind.TEXT)
+            for (name, kind), (_, other) in zip(first.columns, second.columns, strict=True)
+        )
+        finish = self._finish(tree, columns, None)
 
         def rows(env: Env) -> list[Row]:
             left, right = first.rows(env), second.rows(env)
@@ -92,7 +96,7 @@ class Queries:
             kept = dict.fromkeys(made) if tree.args.get("distinct") else made
             return finish([(row, env) for row in kept])
 
-        return Query(first.columns, rows, first.is_empty and second.is_empty)
+        return Query(columns, rows, first.is_empty and second.is_empty)
 
     def _constants(self, tree: exp.Values, outer: Scope | None) -> Query:
         scope = _inside(outer)
