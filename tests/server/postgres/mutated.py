@@ -7,6 +7,9 @@ The door reads from memory, so that a second is enough for some ten thousand mes
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import io
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +26,7 @@ from dpdb.server import asking
 from dpdb.server.asking import Front, Setting
 from dpdb.server.log import Log
 from dpdb.server.messages import Action, Desk, Reply, Request, Shape
+from dpdb.server.postgres import door as door_of
 from dpdb.server.postgres.door import Door
 from dpdb.server.worker import Sessions
 from dpdb.session.connect import connect
@@ -109,8 +113,6 @@ async def heard(at: Door, sent: bytes) -> bytes:
 def messages(got: bytes) -> Iterator[tuple[int, bytes]]:
     """The messages of a server; an error where the last is not whole."""
     at = 0
-    if got[:1] in (b"N", b"S") and struct.unpack("!I", got[1:5].ljust(4, b"\0"))[0] > 2**24:
-        at = 1
     while at < len(got):
         assert got[at] in MESSAGES, got[at : at + 50]
         size = struct.unpack("!I", got[at + 1 : at + 5])[0]
@@ -367,6 +369,82 @@ async def attacked(desk: Told, random: Random, number: int) -> dict[str, int]:
     return seen
 
 
+TOKEN = "dpdb_of_alice"
+FIRST = b"n,,n=,r=abcdefghijklmnop"
+
+
+def proof(name: bytes, answer: bytes, token: str) -> bytes:
+    """The last message of SCRAM-SHA-256 after a server's answer (RFC 5802, 3)."""
+    nonce, salt, turns = (part[2:] for part in answer.split(b","))
+    salted = hashlib.pbkdf2_hmac("sha256", token.encode(), base64.b64decode(salt), int(turns))
+    key = hmac.digest(salted, b"Client Key", "sha256")
+    bare, without = name.partition(b",,")[2], b"c=biws,r=" + nonce
+    signed = b",".join((bare, answer, without))
+    signature = hmac.digest(hashlib.sha256(key).digest(), signed, "sha256")
+    told = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+    return message(b"p", without + b",p=" + base64.b64encode(told))
+
+
+def chosen(first: bytes = FIRST, mechanism: str = "SCRAM-SHA-256") -> bytes:
+    return message(b"p", text(mechanism) + struct.pack("!i", len(first)) + first)
+
+
+async def logged_in(at: Door, name: str, token: str) -> tuple[bytes, bytes]:
+    """What the door sends to a client who proves a token, and the proof."""
+    reader, writer = asyncio.StreamReader(), Written()
+    served: Any = at._serve
+    task = asyncio.ensure_future(served(reader, writer))
+    reader.feed_data(start(user=name, database="people") + chosen())
+    while b",i=4096" not in writer.sent:
+        await asyncio.sleep(0)
+    challenge = [body[4:] for _, body in messages(bytes(writer.sent))][-1]
+    last = proof(FIRST, challenge, token)
+    reader.feed_data(last + END)
+    reader.feed_eof()
+    await task
+    return bytes(writer.sent), last
+
+
+async def knocked(desk: Told, random: Random, number: int) -> dict[str, int]:
+    """Send so many messages with faults and without a token; what came of it."""
+    at, mutations = door(desk, Known({"alice": TOKEN, "bob": "dpdb_of_bob"})), Mutations(random)
+    got, captured = await logged_in(at, "alice", TOKEN)
+    assert ADMITTED in got
+    assert got.endswith(b"Z\0\0\0\5I")
+    secure, encrypted = (struct.pack("!ii", 8, code) for code in (80877103, 80877104))
+    seen, paid = {"messages": 0, "errors": 0, "silent": 0}, desk.paid
+    while seen["messages"] < number:
+        name = random.choice(("alice", "bob", "nobody", "", "al\u0131ce"))
+        first = random.choice(
+            (FIRST, b"y,,n=,r=abcdefghijklmnop", b"p=tls-server-end-point,,n=,r=abcdefghijkl",
+             b"p=tls-unique,,n=,r=abcdefghijkl", b"n,a=alice,n=,r=abcdefghijkl", b"n,,n=,r=x")
+        )  # fmt: skip
+        parts = [
+            *random.choices((secure, encrypted, b""), k=random.randrange(3)),
+            start(user=name, database=random.choice(("people", "x")), options="-c a=b"),
+            chosen(first, random.choice(("SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"))),
+            captured,
+            query("SELECT 1"),
+        ]
+        if random.random() < 0.1:
+            parts = [struct.pack("!iiiI", 16, 80877102, random.randrange(9), random.randrange(9))]
+        made = mutations.broken([each for each in parts if each])
+        seen["messages"] += len(made)
+        got = await heard(at, b"".join(made))
+        assert ADMITTED not in got, made
+        assert b"CXX000\0" not in got, made
+        seen["errors"] += b"SFATAL\0" in got
+        seen["silent"] += b"SFATAL\0" not in got
+    assert desk.paid == paid
+    assert ADMITTED in (await logged_in(at, "alice", TOKEN))[0]
+    return seen
+
+
+ADMITTED = b"R\0\0\0\x08\0\0\0\0"
+"""The message that a login is done."""
+
+
 def unlimited(patch: Any) -> None:
-    """Let analysts ask as often as they like."""
+    """Let analysts ask, and everybody try to log in, as often as they like."""
+    patch.setattr(door_of, "_STRANGERS", (1e9, 10**9))
     patch.setattr(asking, "_RATE", (1e9, 10**9))
