@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_in
@@ -19,19 +21,27 @@ from dpdb.server.postgres.protocol import Refusal
 from dpdb.server.postgres.results import Column, Result, promised, result_of
 from dpdb.server.postgres.statements import DUMMIES, Statement, marked, parameter_kinds, unvalued
 
+T = TypeVar("T")
 _FREE = ("SHOW", "DESCRIBE", "DESC")
 """Words of statements that tell what is public, and so may be answered to be described."""
 _ENDED = "the account, or its token, was made anew or removed"
+_THREADS = 2
+"""The threads that answer statements about the catalogue."""
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "PIVOT", "SUMMARIZE", "TABLE")
 
 
 class Catalogue:
-    """The tables of the policy as it is now, for all connections."""
+    """The tables of the policy as it is now, for all connections.
+
+    Each analyst has one statement about them answered at a time, in a few threads.
+    """
 
     def __init__(self, front: Front, database: str):
         self._front, self._database = front, database
         self._made: tuple[int, Tables] | None = None
         """The tables, and how often processes had been replaced when they were asked for."""
+        self._threads = ThreadPoolExecutor(_THREADS, "dpdb-catalogue")
+        self._turns = defaultdict[str, asyncio.Lock](asyncio.Lock)
 
     async def tables(self, analyst: str) -> Tables:
         """The tables; asked for again once another process, which reads the policy, answers."""
@@ -42,6 +52,15 @@ class Catalogue:
                 return Tables((), self._database)
             self._made = version, Tables(told, self._database)
         return self._made[1]
+
+    async def work(self, analyst: str, of: Callable[[], T]) -> T:
+        """The result of work for an analyst, when it is the analyst's turn."""
+        async with self._turns[analyst]:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, of)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Questions:
@@ -123,7 +142,7 @@ class Questions:
         if statement.word in _QUERIES:
             public = await self._public(statement, kinds, values)
             if public is not None:
-                rows = await asyncio.to_thread(public.rows)
+                rows = await self._catalogue.work(self._analyst, public.rows)
                 return Result(f"SELECT {len(rows)}", public.columns, rows)
         answer = await self._ask(Action.EXECUTE, statement, values)
         if statement.word in ("SET", "CREATE", "DROP"):
@@ -141,7 +160,10 @@ class Questions:
         if not self._is_known():
             raise Refusal("28000", _ENDED)
         names = tables.told_to(self.control["session_authorization"], self.control.settings)
-        return await asyncio.to_thread(bound, statement.text, kinds, values, tables, names)
+        text = statement.text
+        return await self._catalogue.work(
+            self._analyst, lambda: bound(text, kinds, values, tables, names)
+        )
 
     async def _ask(self, action: Action, statement: Statement, values: Sequence[Any]) -> Answer:
         if not self._is_known():

@@ -336,4 +336,4 @@ def _literal(node: exp.Literal) -> Bound:
         raise Refusal("22003", "a number of the catalogue is too long")
     if text.isdecimal():
         return _constant(Kind.INTEGER, whole(int(text)))
-    return _constant(Kind.NUMBER, float(text))
+    return _constant(Kind.NUMBER, read_as(text, Kind.NUMBER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -21,7 +22,10 @@ _KINDS = {
 }
 """The kinds that casts make; all others make texts."""
 _LONGEST_PATTERN = 1000
-_MEMORY = 1 << 20
+_LONGEST_MATCHED = 1000
+_COUNTED = re.compile(r"\{[0-9,]")
+"""A counted repetition, whose automaton is larger than its text."""
+_MEMORY = 1 << 18
 """The bytes of a pattern's automaton; one that needs more is not supported."""
 _COMPILING = 50
 """The steps of compiling a pattern."""
@@ -73,13 +77,17 @@ def matcher(node: exp.Expr, bind: Callable[[exp.Expr], Bound], work: Work) -> Bo
     @lru_cache(16)
     def compiled(written: str) -> Any:  # noqa: ANN401
         work.spend(_COMPILING)
+        if _COUNTED.search(written) and not is_like:
+            raise Refusal("2201B", "this pattern is not supported", "repeat without {…}")
         return _compiled(_like(written, escape) if is_like else written, folds=folds)
 
     def value(env: Env) -> bool | None:
         told, written = text.value(env), pattern.value(env)
         if told is None or written is None:
             return None
-        work.check_length(len(told))
+        if len(told) > _LONGEST_MATCHED:
+            raise Refusal("54001", f"a text of {_LONGEST_MATCHED} characters or more is matched")
+        work.spend(1 + len(told) * len(written) // 100)
         return (compiled(written).search(told) is None) is negative
 
     return Bound(Kind.BOOLEAN, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 from sqlglot import exp
@@ -12,7 +13,7 @@ from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres.protocol import Refusal
 
-MOST_STEPS = 300_000
+MOST_STEPS = 200_000
 """The most rows and expressions that a statement takes."""
 LONGEST_NUMBER = 30
 """The most characters of a number."""
@@ -104,9 +105,10 @@ def read_as(value: Any, kind: Kind) -> Any:  # noqa: ANN401
     match kind:
         case Kind.INTEGER | Kind.NUMBER:
             try:
-                return int(value) if kind is Kind.INTEGER else float(value)
+                read = int(value) if kind is Kind.INTEGER else float(value)
             except (ValueError, OverflowError):
                 return None
+            return read if isfinite(read) else None
         case Kind.DATE | Kind.TIMESTAMP:
             of = datetime.date if kind is Kind.DATE else datetime.datetime
             try:
@@ -227,4 +229,6 @@ def calculated(node: exp.Expr, left: Any, right: Any) -> int | float | None:  # 
             made = int(left) | int(right)
         case _:
             raise refused(node)
-    return whole(made) if isinstance(made, int) else made
+    if isinstance(made, int):
+        return whole(made)
+    return made if isfinite(made) else None
