@@ -122,12 +122,11 @@ class Held:
         (self.prepared if what == b"S" else self.portals).pop(name, None)
 
     def deallocate(self, name: str | None) -> None:
-        """Hold a statement no longer, or none of them; raises Refusal."""
+        """Hold a statement no longer, or none of them; a name that is not held is no error."""
         if name is None:
             self.prepared.clear()
         else:
-            self.statement(name)
-            del self.prepared[name]
+            self.prepared.pop(name, None)
 
     def suspend(self, name: str) -> None:
         """Let the rows of a portal wait, if not too many of others do; raises Refusal."""
