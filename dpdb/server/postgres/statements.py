@@ -15,7 +15,7 @@ from dpdb.sql.text.splitting import next_piece, skip_ignored
 from dpdb.sql.text.tokens import read_tokens
 
 MOST_PARAMETERS = 1000
-_WORD = re.compile(r"\w+")
+_WORD, _EXPLAIN = re.compile(r"\w+"), re.compile(r"^EXPLAIN\s", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def parameter_kinds(
     A column is that of any table of the policy with its name; where they differ, none is known.
     """
     kinds: list[Kind | None] = [None] * max(numbers, default=0)
-    tree = tree_of(text) if numbers else None
+    tree = tree_of(_EXPLAIN.sub("", text)) if numbers else None
     if tree is None:
         return kinds
     for node in tree.find_all(exp.Parameter):
@@ -151,8 +151,8 @@ def _columns_kind(tree: exp.Expr, tables: Sequence[Table]) -> Kind | None:
     if isinstance(tree, exp.Literal):
         return None
     named = {column.name for column in tree.find_all(exp.Column)}
-    if isinstance(tree, exp.AggFunc | exp.Count):
-        return Kind.NUMBER
+    if isinstance(tree, exp.AggFunc):
+        return Kind.INTEGER if isinstance(tree, exp.Count) else Kind.NUMBER
     kinds = {
         found.kind
         for table in tables

@@ -118,7 +118,13 @@ def _number(told: str) -> Any:  # noqa: ANN401 (JSON)
     stripped = told.strip()
     if len(stripped) > _LONGEST_NUMBER or not _NUMBER.fullmatch(stripped):
         raise ValueError
-    return {"number": str(Decimal(stripped))}
+    return _real(Decimal(stripped))
+
+
+def _real(number: Decimal) -> Any:  # noqa: ANN401 (JSON)
+    """A number that is no whole one by its type, whatever its value."""
+    written = str(number)
+    return {"number": written if "." in written or "E" in written else f"{written}.0"}
 
 
 def _unzoned(told: str) -> str:
@@ -154,7 +160,7 @@ def _binary(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
             moved = datetime.timedelta(microseconds=struct.unpack("!q", sent)[0])
             return {"timestamp": (_EPOCH + moved).isoformat(" ")}
         case 1700:
-            return {"number": str(_numeric(sent))}
+            return _real(_numeric(sent))
         case 0 | 25 | 1043 | 1042 | 19 | 705:
             return _text(sent, TEXT)
     raise BadValue(f"binary parameters of the type {oid} are not supported")
