@@ -149,7 +149,7 @@ def test_a_value_is_the_constant_that_it_says_in_every_type_and_form(wired: Wire
             (1082, b"1975-01-01", 0), (0, b"1975-01-01", 0), (1082, struct.pack("!i", days), 1)
         ],
         "SELECT COUNT(*) FROM people WHERE seen > TIMESTAMP '2023-01-01 00:00:00'": [
-            (1114, b"2023-01-01 00:00:00", 0), (1114, b"2023-01-01T00:00", 0),
+            (1114, b"2023-01-01 00:00:00", 0), (1114, b"2023-01-01T00:00", 0), (0, b"2023-01-01 00:00:00+02", 0),
             (1114, struct.pack("!q", moment), 1),
         ],
     }  # fmt: skip
@@ -177,7 +177,7 @@ def balance(wired: Wired) -> list[bytes]:
         (701, b"NaN", 0), (701, b"1e99999", 0), (701, struct.pack("!d", float("inf")), 1),
         (1700, struct.pack("!hhHhh", 1, 0, 0, 0, -1), 1), (1700, struct.pack("!hhHh", 9, 0, 0, 0), 1),
         (1082, b"2020-02-30", 0), (1082, struct.pack("!i", 2**31 - 1), 1), (16, b"maybe", 0),
-        (1114, b"2020-01-01 00:00:00+02", 0), (25, b"a\0b", 0), (20, b"1234567", 1),
+        (25, b"a\0b", 0), (20, b"1234567", 1),
     ],
 )  # fmt: skip
 def test_a_value_that_is_none_of_its_type_is_refused(
