@@ -27,6 +27,7 @@ PAGES = (
     "coming",
     "budgets",
     "serve",
+    "clients",
     "prompt",
     "shop",
     "school",

@@ -78,6 +78,7 @@ RUN = {
     "console": {"README", *manual.PAGES},
     "text": {
         "budgets",
+        "clients",
         "prompt",
         "serve",
     },  # test_budget_recipes and test_two_users, test_recording

@@ -59,6 +59,8 @@ _FREE = {
 _UTF8 = ("utf8", "utf-8", "unicode", "sql_ascii", "auto")
 _LONGEST = 200
 _SET = re.compile(r"SET\s+(?:SESSION\s+|LOCAL\s+)?([\w.]+)\s*(?:=|\bTO\b)\s*(.*)", re.I | re.S)
+_OPTION = re.compile(r"-c\s*([\w.]+)=(\S*)")
+"""A setting among the options of a server's command line, as in PGOPTIONS."""
 _WORDS = ("TRANSACTION", "TIME", "CHARACTERISTICS", "AUTHORIZATION", "ROLE")
 """Words after SET that begin what is no setting, and has no effect."""
 _FAILED = "current transaction is aborted, commands ignored until end of transaction block"
@@ -193,8 +195,8 @@ class Control:
 
     def start(self, options: dict[str, str]) -> list[str]:
         """Set what the client's first message asks for; the names that are not known."""
-        unknown = []
-        for name, value in options.items():
+        unknown, also = [], dict(_OPTION.findall(options.get("options", "")))
+        for name, value in (also | options).items():
             if name.startswith("_pq_."):
                 unknown.append(name)
             elif self._knows(name):

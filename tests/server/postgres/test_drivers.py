@@ -194,6 +194,15 @@ def test_the_metadata_of_jdbc_are_those_of_the_policy(server: Wired, java: Any) 
     assert counted(server) == before
 
 
+def test_jdbc_sets_intervals_when_it_connects(server: Wired, java: Any) -> None:
+    assert JdbcDriver.machine is not None
+    options = {"user": "jdbc_reader", "password": "dpdb_jdbc", "options": "-c dp_intervals=on"}
+    wide = JdbcDriver.machine.Jdbc(f"127.0.0.1:{server.port}", options)
+    told = wide.ask("SELECT zip, COUNT(*) AS n FROM people GROUP BY zip")
+    assert told.labels == ["zip", "n", "n_low", "n_high"]
+    wide.close()
+
+
 def test_jdbc_prepares_sends_in_binary_and_fetches_in_parts(server: Wired, java: Any) -> None:
     text = "SELECT COUNT(*) AS n FROM people WHERE age > ? AND name = ? AND born > ?"
     before = counted(server)
