@@ -12,6 +12,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from hmac import compare_digest
 from pathlib import Path
 from socket import socket
@@ -22,11 +23,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from dpdb.lab.classroom.scores import as_csv
 from dpdb.lab.live import views
+from dpdb.lab.live.actions import Actions
+from dpdb.lab.live.contest import Referee
 from dpdb.lab.live.game import Game
-from dpdb.lab.live.state import PAGES, ClassFile, Seat, Unwelcome, hashed
+from dpdb.lab.live.state import ClassFile, Unwelcome, hashed
 from dpdb.server.http.app import HttpServer
 from dpdb.server.http.guard import (
+    MOST_BODY,
     MOST_BODY_OF_STRANGERS,
     Guard,
     form_of,
@@ -51,6 +56,8 @@ class LiveClass:
     def __init__(self, file: ClassFile, folder: Path):
         self.file = file
         self.game = Game(file, folder, self.change)
+        self.referee = Referee(file, folder, self.change)
+        self.actions = Actions(file, self.game, self.referee)
         self.here: Counter[int] = Counter()
         """The open pages of each seat."""
         self._changes, self._event, self._closing = 0, asyncio.Event(), False
@@ -67,6 +74,7 @@ class LiveClass:
             Route("/board", self.shown, methods=["GET"]),
             Route("/control", self.shown, methods=["GET"]),
             Route("/teach", self.teach, methods=["POST"]),
+            Route("/contest.csv", self.scores, methods=["GET"]),
             Route("/events/{view}", self.events, methods=["GET"]),
             Route("/static/{name}", _static, methods=["GET"]),
         ]
@@ -111,11 +119,11 @@ class LiveClass:
     async def seat(self, request: Request) -> Response:
         """Do what a student's form asks for."""
         seat = self.file.state.seat_of(hashed(self._secret(request)))
-        fields = await self._form(request)
+        fields = await self._form(request, MOST_BODY if seat else MOST_BODY_OF_STRANGERS)
         if seat is None:
             return RedirectResponse("/", 303)
         try:
-            await self._do(seat, fields)
+            await self.actions.do(seat, fields)
         except Unwelcome as why:
             return HTMLResponse(self._home(request, str(why), fields), 400)
         self.change()
@@ -142,11 +150,17 @@ class LiveClass:
         self._check(request, "control")
         fields = await self._form(request)
         try:
-            await self._teach(fields)
+            await self.actions.teach(fields)
         except (LookupError, ValueError):
             raise HTTPException(400, "this page was too old: reload it") from None
         self.change()
         return RedirectResponse("/control", 303)
+
+    async def scores(self, request: Request) -> Response:
+        """The contest's table as a file for a spreadsheet."""
+        self._check(request, "control")
+        named = {"content-disposition": 'attachment; filename="contest.csv"'}
+        return Response(as_csv(self.referee.scores()), media_type="text/csv", headers=named)
 
     async def events(self, request: Request) -> Response:
         """The stream of a view's states, each with a number."""
@@ -186,60 +200,22 @@ class LiveClass:
     def _shown(self, request: Request, view: str) -> views.Shown:
         """The state of a view, as it is now."""
         if view == "board":
-            return views.board(self.file.state, self.game.view(), _origin(request))
+            return views.board(self.file.state, self.game, self.referee, _origin(request))
         if view == "control":
-            return views.control(self.file.state, self.game, self.here)
+            return views.control(self.file.state, self.game, self.referee, self.here)
         key = hashed(self._secret(request))
         seat = self.file.state.seat_of(key)
         if seat is None:
             return views.stranger(self.file.state, self.file.state.knocking(key))
-        return views.seat(self.file.state, seat, self.game.view())
+        return views.seat(self.file.state, seat, self.game, self.referee)
 
     def _home(
         self, request: Request, refusal: str = "", typed: dict[str, str] | None = None
     ) -> str:
         return views.page("seat", self._shown(request, "seat"), refusal=refusal, typed=typed or {})
 
-    async def _do(self, seat: Seat, fields: dict[str, str]) -> None:
-        """Carry out a student's form; raises Unwelcome."""
-        form = fields.get("form", "")
-        match fields.get("do"):
-            case "bit" if fields.get("bit") in ("0", "1"):
-                self.file.record("seat.bit", seat=seat.number, bit=int(fields["bit"]))
-            case "question":
-                chairs = len(self.file.state.room.bits)
-                chosen = [n for n in range(1, chairs + 1) if f"chair{n}" in fields]
-                if not chosen:
-                    raise Unwelcome("choose a seat, or several")
-                await self.game.ask(seat, chosen, form)
-            case _:
-                raise Unwelcome("the page was too old, and is fresh now: try again")
-
-    async def _teach(self, fields: dict[str, str]) -> None:
-        """Carry out a button of the teacher; raises LookupError or ValueError for an old one."""
-        what, _, which = fields.get("do", "").partition(":")
-        match what:
-            case "show" if which in PAGES:
-                self.file.record("class.show", page=which)
-            case "play" | "asks" if which in ("0", "1", "2"):
-                await self.game.begin(int(which), class_asks=what == "asks")
-            case "pause":
-                self.game.paused = not self.game.paused
-            case "end":
-                self.game.end()
-            case "clear":
-                self.game.clear()
-            case "admit" | "refuse":
-                seat = self.file.state.seats[int(which)]
-                if seat.knock:
-                    self.file.record("seat.admit", seat=seat.number, admitted=what == "admit")
-            case "remove":
-                self.file.record("seat.remove", seat=self.file.state.seats[int(which)].number)
-            case _:
-                raise ValueError
-
-    async def _form(self, request: Request) -> dict[str, str]:
-        return await form_of(request, MOST_BODY_OF_STRANGERS, fields=_MOST_FIELDS, secure=False)
+    async def _form(self, request: Request, most: int = MOST_BODY_OF_STRANGERS) -> dict[str, str]:
+        return await form_of(request, most, fields=_MOST_FIELDS, secure=False)
 
     def _check(self, request: Request, view: str) -> None:
         """Raise HTTPException unless the browser has the link of a view; the teacher sees both."""
@@ -286,7 +262,14 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 def application(live: LiveClass, hosts: Collection[str]) -> Guard:
     """The application of a class; `hosts` are the names by which it may be called."""
-    app = Starlette(routes=live.routes, exception_handlers={HTTPException: _refused})
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        live.referee.resume()
+        yield
+
+    handlers = {HTTPException: _refused}
+    app = Starlette(routes=live.routes, exception_handlers=handlers, lifespan=lifespan)
     app.router.redirect_slashes = False
     return Guard(app, hosts=hosts)
 

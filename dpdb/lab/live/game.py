@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dpdb.lab.classroom.room import UNKNOWN, Asker, Stage, coins, play, right, stages
-from dpdb.lab.live.state import ClassFile, Event, Seat
+from dpdb.lab.live.parts import Event, Seat
+from dpdb.lab.live.state import ClassFile
 from dpdb.records import dataclass
 
 FEWEST = 10

@@ -13,73 +13,21 @@ import secrets
 import time
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
 from dpdb.errors import UsageError, printable
-from dpdb.records import dataclass
+from dpdb.lab.live.parts import Contest, Event, Room, Seat
 
 MOST_SEATS = 60
 LONGEST_NAME = 30
 VERSION = 1
-Event = dict[str, Any]
 LOBBY, ROOM, CONTEST, SHEET = PAGES = ("lobby", "room", "contest", "sheet")
 """The pages that the whole class can be on."""
 
 
 class Unwelcome(Exception):
     """A name or a code with which nobody can join, and why."""
-
-
-@dataclass
-class Seat:
-    """A student, or several at one laptop."""
-
-    number: int
-    name: str
-    key: str
-    """The hash of the secret in the browser's cookie."""
-    bit: int | None = None
-    knock: str = ""
-    """The hash of another browser's cookie that wants in under this name; empty for none."""
-    gone: bool = False
-
-
-@dataclass
-class Room:
-    """The game of the room."""
-
-    chairs: list[int] = field(default_factory=list)
-    """The number of the seat on each chair, 0 for an empty chair; nothing until it begins."""
-    bits: list[int] = field(default_factory=list)
-    turns: dict[int, list[Event]] = field(default_factory=dict)
-    """For each stage that was played, the turns to be shown."""
-    stage: int | None = None
-    """The stage that is shown."""
-    class_asks: bool = False
-    """Whether the class itself asks in that stage."""
-    subsets: list[list[int]] = field(default_factory=list)
-    """The subsets that the class has asked about, as zeros and ones."""
-    asked: list[Event] = field(default_factory=list)
-    """For each of them the turn that came of it, and who asked."""
-
-    def apply(self, what: str, event: Event) -> None:
-        """Change as an event tells; raises LookupError, TypeError or ValueError for another."""
-        match what:
-            case "begin":
-                vars(self).update(vars(Room(event["chairs"], event["bits"])))
-            case "play":
-                self.stage, self.class_asks = event["stage"], False
-                self.turns[event["stage"]] = event["turns"]
-            case "class-asks":
-                self.stage, self.class_asks = event["stage"], True
-                self.subsets, self.asked = [], []
-            case "question":
-                self.subsets.append(event["subset"])
-                self.asked.append(event)
-            case _:
-                raise ValueError
 
 
 class State:
@@ -89,7 +37,7 @@ class State:
         self.title, self.code, self.teacher, self.board, self.seed = "", "", "", "", 0
         self.seats: dict[int, Seat] = {}
         self.page = LOBBY
-        self.room = Room()
+        self.room, self.contest = Room(), Contest()
         self.forms: set[str] = set()
         """The ids of the forms that have had their effect."""
 
@@ -104,6 +52,8 @@ class State:
                 self._apply_to_seat(what, event)
             case "room":
                 self.room.apply(what, event)
+            case "contest":
+                self.contest.apply(what, event)
             case _:
                 raise ValueError
 

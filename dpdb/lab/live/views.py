@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dpdb.lab.catalogue import find
 from dpdb.lab.classroom.room import stages
-from dpdb.lab.live.game import FEWEST, Game, RoomView
-from dpdb.lab.live.state import PAGES, ROOM, Seat, State
+from dpdb.lab.live.contest import TASKS, Referee
+from dpdb.lab.live.game import FEWEST, Game
+from dpdb.lab.live.parts import Seat, Team
+from dpdb.lab.live.state import CONTEST, PAGES, ROOM, State
 from dpdb.records import dataclass
 from dpdb.server.http.pages import html
 
@@ -52,10 +56,15 @@ def stranger(state: State, seat: Seat | None) -> Shown:
     return Shown("join", "", state.title, "join")
 
 
-def seat(state: State, seat: Seat, room: RoomView | None) -> Shown:
+def seat(state: State, seat: Seat, game: Game, referee: Referee) -> Shown:
     """The page of a student."""
     name, forms = state.page, ""
-    values: dict[str, object] = {"state": state, "seat": seat, "room": room}
+    values: dict[str, object] = {"state": state, "seat": seat, "room": game.view()}
+    values |= _contest(state, referee)
+    if values["attack"]:
+        name, forms = f"contest {state.contest.number}", "contest"
+        values |= {"left": referee.left(seat), "team": state.contest.teams.get(seat.number, Team())}
+        values |= {"possible": TASKS[state.contest.task], "table": referee.table()}
     if state.page == ROOM:
         if not state.room.chairs:
             name, forms = "room-bit", "bit"
@@ -64,13 +73,14 @@ def seat(state: State, seat: Seat, room: RoomView | None) -> Shown:
     return Shown(f"{name} {seat.number}", rendered("seat", **values), state.title, forms, values)
 
 
-def board(state: State, room: RoomView | None, origin: str) -> Shown:
+def board(state: State, game: Game, referee: Referee, origin: str) -> Shown:
     """The page of the projector."""
-    values: dict[str, object] = {"state": state, "room": room, "origin": origin}
+    values: dict[str, object] = {"state": state, "room": game.view(), "origin": origin}
+    values |= _contest(state, referee)
     return Shown("board", rendered("board", **values), state.title)
 
 
-def control(state: State, game: Game, here: Mapping[int, int]) -> Shown:
+def control(state: State, game: Game, referee: Referee, here: Mapping[int, int]) -> Shown:
     """The page of the teacher."""
     room = game.view()
     chairs = len(state.room.chairs) or max(FEWEST, len(state.present))
@@ -82,7 +92,36 @@ def control(state: State, game: Game, here: Mapping[int, int]) -> Shown:
         "pages": PAGES,
         "stages": [stage.title for stage in stages(chairs)],
     }
-    return Shown("control", rendered("control", **values), state.title)
+    values |= _contest(state, referee)
+    forms = "settings" if state.page == CONTEST else ""
+    about = {"tasks": {name: find(name).title for name in TASKS}} if forms else {}
+    html = rendered("control", **values)
+    return Shown(f"control {forms}", html, state.title, forms, about)
+
+
+def _contest(state: State, referee: Referee) -> dict[str, object]:
+    """The values that tell of a contest on any page."""
+    if state.page != CONTEST or not state.contest.task:
+        return {"attack": None}
+    now = time.time()
+    contest = state.contest
+    return {
+        "attack": referee.attack,
+        "standings": referee.standings(),
+        "seconds": round(contest.time_left(now)),
+        "running": contest.is_open(now),
+        "waiting": [s.name for s in state.present if _waits(contest.teams.get(s.number))],
+        "failed": [(s.name, told) for s in state.present if (told := _error(state, s))],
+    }
+
+
+def _waits(team: Team | None) -> bool:
+    return team is not None and bool(team.file) and team.score is None
+
+
+def _error(state: State, seat: Seat) -> str:
+    team = state.contest.teams.get(seat.number)
+    return str(team.score.get("error", "")) if team and team.score else ""
 
 
 def rendered(name: str, **values: object) -> str:
@@ -99,6 +138,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["clock"] = lambda seconds: f"{seconds // 60}:{seconds % 60:02}"
     made.filters["percent"] = lambda rate, digits=0: f"{rate:.{digits}%}"
     return made
 

@@ -62,6 +62,15 @@ function begin() {
   look();
 }
 
+// Clocks go on between two events.
+setInterval(() => {
+  for (const clock of document.querySelectorAll("[data-running]")) {
+    const left = Math.max(0, Number(clock.dataset.left) - 1);
+    clock.dataset.left = left;
+    clock.textContent = Math.floor(left / 60) + ":" + String(left % 60).padStart(2, "0");
+  }
+}, 1000);
+
 document.addEventListener("visibilitychange", look);
 document.addEventListener("input", (event) => {
   if (event.target.dataset.keep) typed[event.target.dataset.keep] = event.target.value;
