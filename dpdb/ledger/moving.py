@@ -8,9 +8,8 @@ goes on, or what was made in the new place is to be removed.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from dpdb.errors import LedgerError
@@ -42,8 +41,10 @@ def move(policy: Policy, to: Path | LedgerServer, who: str) -> tuple[Sealed, int
         rows = chain(verified(source), [ended])
         create(there, Contents(key.hex(), rows, source.walk_kept(key), source.accounts()))
         copy = book_at(replace(there, anchor=None))
-        agree = [*copy.walk_kept(key)] == [*source.walk_kept(key)]
-        if deque(verified(copy), maxlen=1) != deque([ended]) or not agree:
+        # Both are read in step, as a server ends a transaction that asks nothing for long.
+        entries = zip_longest(verified(copy), chain(source.walk(), [ended]))
+        kept = zip_longest(copy.walk_kept(key), source.walk_kept(key))
+        if any(new != old for new, old in entries) or any(new != old for new, old in kept):
             raise LedgerError(f"what was written to {place} is not what is in {source.place}")
         if copy.accounts() != source.accounts():
             raise LedgerError(f"the accounts in {place} are not those in {source.place}")

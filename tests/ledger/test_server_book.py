@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -178,7 +179,8 @@ def test_each_transaction_waits_for_the_disk_and_leaves_nothing(
     server.execute("CREATE DATABASE odd")
     for each in ("synchronous_commit = off", "TimeZone = 'Pacific/Apia'",
                  "default_transaction_isolation = 'serializable'", "search_path = 'nowhere'",
-                 "default_transaction_read_only = on"):  # fmt: skip
+                 "default_transaction_read_only = on", "standard_conforming_strings = off",
+                 "bytea_output = 'escape'"):  # fmt: skip
         server.execute(f"ALTER DATABASE odd SET {each}")
     made = policy_in(folder)
     place = ledger_at(f"{server.address(database='odd')}&schema=odd")
@@ -186,7 +188,10 @@ def test_each_transaction_waits_for_the_disk_and_leaves_nothing(
     policy = replace(made, lasting=replace(made.lasting, ledger=place))
     custodian.open_budget(policy, "custodian", "00" * 32, {})
     ledger = LastingLedger.open(policy, "alice")
-    ledger.charge(LOSS, None)
+    ledger.recording("SELECT '\\'' -- é").charge(LOSS, None)
+    ledger.keep("scope", "\\ ' é \\x00")
+    assert ledger.kept("scope", 0)[0].kept.text == "\\ ' é \\x00"
+    assert len(verify(ledger.book)) == 2
     assert abs(ledger.book.last().entry.time - time.time()) < 60
     ask = ledger.book._ask
     with ledger.book.changing():
@@ -278,6 +283,14 @@ def test_no_message_has_a_password(ledger: LastingLedger, address: str) -> None:
 def test_what_is_no_ledger(address: str) -> None:
     with pytest.raises(InvalidOption, match="ledger is"):
         ledger_at(address)
+
+
+def test_the_driver_is_named_where_it_is_missing(
+    ledger: LastingLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dpdb.ledger.book.server_book", None)
+    with pytest.raises(LedgerError, match="psycopg is not installed"):
+        again(ledger)
 
 
 def test_a_server_that_another_can_replace_needs_an_anchor(ledger: LastingLedger) -> None:

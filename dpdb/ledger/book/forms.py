@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from dpdb.errors import LedgerError
 from dpdb.ledger.book.book import Book, Contents
 from dpdb.ledger.book.database import Anchor
 from dpdb.policy.budget import LastingBudget
@@ -16,7 +19,8 @@ def book_at(lasting: LastingBudget) -> Book:
         from dpdb.ledger.book.file_book import FileBook  # noqa: PLC0415 (one of the two is used)
 
         return FileBook(lasting.ledger, anchor)
-    from dpdb.ledger.book.server_book import ServerBook  # noqa: PLC0415
+    with _driver():
+        from dpdb.ledger.book.server_book import ServerBook  # noqa: PLC0415
 
     return ServerBook(lasting.ledger, lasting.key, anchor)
 
@@ -32,6 +36,19 @@ def create(lasting: LastingBudget, contents: Contents, *, begins: bool = False) 
 
         create_file(lasting.ledger, contents, anchor)
         return
-    from dpdb.ledger.book.server_book import create as create_on_server  # noqa: PLC0415
+    with _driver():
+        from dpdb.ledger.book.server_book import create as create_on_server  # noqa: PLC0415
 
     create_on_server(lasting.ledger, lasting.key, contents, anchor)
+
+
+@contextmanager
+def _driver() -> Iterator[None]:
+    """Say how the driver of PostgreSQL is installed, where it is not."""
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise LedgerError(
+            "the ledger is in PostgreSQL, and the package psycopg is not installed",
+            hint='pip install "dpdb[postgresql]"',
+        ) from None

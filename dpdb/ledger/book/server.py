@@ -40,7 +40,9 @@ _REASONS = {
     "55P03": ("another process holds it", "ask again"),
     "57014": ("another process holds it", "ask again"),
     "53100": ("the disk is full", None),
-    "42P07": ("there is a ledger already, and it stays as it is", None),
+    **dict.fromkeys(
+        ("42P06", "42P07", "23505"), ("there is a ledger already, and it stays as it is", None)
+    ),
 }
 """The meanings of the server's errors, by their codes, with hints."""
 
