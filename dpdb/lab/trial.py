@@ -235,6 +235,9 @@ class Point:
     epsilon: float
     rate: float
     """The success rate of the attack."""
+    low: float
+    high: float
+    """The ends of the 95 % interval of the rate; the rate itself where that is exact."""
     ceiling: float | None
     """The highest rate that ε allows."""
     error: float | None
@@ -258,9 +261,9 @@ def curve(attack: Attack, showings: Sequence[Showing], seed: int) -> tuple[Point
         rate = known_rate(attack, Protected(epsilon, attack.queries), noise, seed)
         if rate is None:
             return ()
-        rates.append(rate.rate)
+        rates.append(rate)
     return tuple(
-        Point(epsilon, rate, attack.ceiling(epsilon), error)
+        Point(epsilon, rate.rate, rate.low, rate.high, attack.ceiling(epsilon), error)
         for epsilon, rate, error in zip(EPSILONS, rates, _errors(attack, seed), strict=True)
     )
 

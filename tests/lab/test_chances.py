@@ -143,3 +143,12 @@ def test_the_curve_rises_under_its_ceiling_as_the_error_falls() -> None:
     known = known_rate(attack, Protected(1.0, 1), [2.0], 1)
     assert known is not None
     assert points[EPSILONS.index(1.0)].rate == known.rate
+
+
+def test_a_counted_curve_is_below_its_theorem_within_its_intervals() -> None:
+    """Many means have a model: each interval of the curve begins below the ceiling."""
+    attack = find("many-means")
+    points = curve(attack, run_trials(attack, attack.defences((1.0,)), None, 1).showings, 1)
+    assert all(point.low < point.rate < point.high for point in points)
+    assert all(point.low <= point.ceiling for point in points)
+    assert any(point.rate > point.ceiling for point in points)

@@ -32,6 +32,7 @@ from dpdb.lab.classroom.scores import (
     score,
 )
 from dpdb.lab.database import Protected
+from dpdb.lab.pages import html, terminal
 from tests.lab.test_student_files import EXAMPLE, written
 
 MEMORY = """
@@ -105,6 +106,10 @@ def test_a_task_has_its_own_secret_and_nothing_to_remember(tmp_path: Path) -> No
     assert private.ceiling == pytest.approx(find("differencing").ceiling(0.1))
     assert scored.rows[1].used == pytest.approx((0.1, 0.1, 0.1))
     assert scored.report.title == find("differencing").title
+    assert (scored.report.idea, scored.report.remedy) == ("", "")  # those of two sums
+    assert "THE SECRET" in terminal.page(scored.report)
+    assert "THE IDEA" not in terminal.page(scored.report)
+    assert "The idea" not in html.page(scored.report, [])
 
 
 def tallied(student: str, hits: int, epsilon: float = 1.0, runs: int = 200) -> Row:

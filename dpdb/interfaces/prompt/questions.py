@@ -18,6 +18,7 @@ from prompt_toolkit.document import Document
 
 from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, InvalidOption, UnknownName, did_you_mean, printable
+from dpdb.interfaces.console.habits import command_of
 from dpdb.interfaces.console.terminal import Ask, tell, tell_error
 from dpdb.interfaces.prompt.completion import ShellCompleter, declaration
 from dpdb.interfaces.prompt.status import price_text
@@ -93,8 +94,15 @@ def ask_queries(ask: Ask, default: int) -> int:
     return _ask_until(ask, f"query limit [{default}]: ", read, None)
 
 
-def ask_query(ask: Ask, policy: Policy, explained: Explained) -> str | None:
-    """The SELECT that the replies make; None if it is not to be run."""
+def ask_query(answered: Ask, policy: Policy, explained: Explained) -> str | None:
+    """The SELECT that the replies make; None if it is not to be run. `.quit` raises EOFError."""
+
+    def ask(question: str, completer: Completer | None) -> str:
+        reply = answered(question, completer)
+        if not reply.strip()[:1].isalnum() and command_of(reply, typed=True) == (".quit", ""):
+            raise EOFError
+        return reply
+
     tell("A few questions build a query. Ctrl-C leaves them, and nothing is spent.")
     table = policy.tables[0]
     if len(policy.tables) > 1:

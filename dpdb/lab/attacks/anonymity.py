@@ -276,8 +276,8 @@ class Homogeneity(Attack):
             "not what is known already.",
         ),
         StudentTask(
-            "Make the group ten people: ALIKE in dpdb/lab/attacks/anonymity.py. What happens to "
-            "the ceilings, and is that wrong?",
+            f"Suppose ten people are alike instead of {ALIKE}. What happens to the ceilings, and "
+            "is that wrong?",
             f"They rise: for ten people at ε = 0.1 to {_ceiling(10, 0.1):.0%} instead of "
             f"{_ceiling(ALIKE, 0.1):.0%}, at ε = 1 to {_ceiling(10, 1):.2%}. It is not wrong: what "
             "ten people have in common is a statistic, and each of them is hidden in it at ε.",

@@ -245,8 +245,8 @@ class ManyMeans(Attack):
     )
     tasks = (
         StudentTask(
-            "Take 500 patients instead of 9: OTHERS in dpdb/lab/attacks/many_answers.py. How many "
-            "variants does the attack need then?",
+            f"Suppose 500 other patients instead of {OTHERS}. How many variants does the attack "
+            "need then?",
             f"{VARIANTS * 501 // (OTHERS + 1):,}, as many for each patient as here. Of n patients "
             "and v variants, she moves the sum by v/(4n), and chance moves it by √v/(4√n): the "
             "attack's strength is √(v/n).",

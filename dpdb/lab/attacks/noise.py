@@ -139,7 +139,7 @@ class FloatingPoint(Attack):
             "it is not: that no attack is known is no proof.",
         ),
         StudentTask(
-            "How many answers does the attack need? QUESTIONS in dpdb/lab/attacks/noise.py.",
+            f"How many of its {QUESTIONS} answers does the attack need?",
             f"Often one: {TELLING:.0%} of all answers cannot have come from the other row. All "
             f"{QUESTIONS} are possible in both in {(1 - TELLING) ** QUESTIONS:.1%} of runs.",
         ),

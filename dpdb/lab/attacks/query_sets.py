@@ -209,9 +209,11 @@ class Maximum(Attack):
             "of the two knows the other, as 5,246,937 - 1,332,431 = 3,914,506.",
         ),
         StudentTask(
-            "Ask for QUANTILE_CONT(net_worth, 0.9) instead: how good is that at ε = 1?",
-            "Good: half of all answers are off by less than 50,000, of 2.6 million. One person "
-            "moves a quantile by a rank, the maximum by any amount.",
+            "Ask for a quantile instead, exactly and at ε = 1: dpdb sample_data/people.csv --teach "
+            '--queries 1 -c "SET dp = off; SELECT QUANTILE_CONT(net_worth, 0.9) FROM people; SET '
+            'dp = on; SELECT QUANTILE_CONT(net_worth, 0.9) FROM people". How far are they apart?',
+            "Half of all answers are off by less than 600, of 395,455. One person moves a quantile "
+            "by a rank, the maximum by any amount.",
         ),
     )
     queries = 3

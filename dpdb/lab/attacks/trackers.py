@@ -107,8 +107,10 @@ class IndividualTracker(Tracker):
             "its opposite, and take everybody away.",
         ),
         StudentTask(
-            "Make the control stricter: FEWEST in dpdb/lab/attacks/trackers.py. From where on "
-            "does it stop the attack, and what else does it stop?",
+            "Make the control stricter, in a FILE.py with `from dpdb.lab.attacks.trackers import "
+            "IndividualTracker`, `from dpdb.lab.foils import QuerySetSize` and `class "
+            "Mine(IndividualTracker): foils = (QuerySetSize(10),)`: dpdb lab FILE.py. From where "
+            "on does it stop the attack, and what else does it stop?",
             "From 20 on: there are 19 men in physics. Then nothing at all can be asked of them, "
             "nor of any other group as small, and the general tracker goes on as before.",
         ),

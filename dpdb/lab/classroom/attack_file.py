@@ -11,6 +11,7 @@ from dpdb.lab.classroom.box import NOWHERE, Box, Process, StudentFile
 from dpdb.lab.classroom.messages import (
     LONGEST,
     LONGEST_TEXT,
+    OF_THE_WAY,
     STORY,
     Description,
     Unfit,
@@ -129,9 +130,10 @@ def opened(
 
 
 def of_task(told: Description, task: Attack) -> Description:
-    """The description of a task; of the student's there is only the number of queries left."""
+    """The description of a task; of the student's there are the way to ask and its queries left."""
     return Description(
-        story={part: getattr(task, part) for part in STORY},
+        story={part: getattr(task, part) for part in STORY}
+        | {part: told.story.get(part, "") for part in OF_THE_WAY},
         queries=told.queries,
         trials=task.trials,
         worlds=task.worlds,

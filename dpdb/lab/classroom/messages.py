@@ -90,6 +90,8 @@ Fields = Mapping[str, Any]
 """A JSON object."""
 STORY = ("title", "source", "secret", "idea", "remedy")
 """The texts of an attack, all of them optional in a file."""
+OF_THE_WAY = ("idea", "remedy")
+"""The texts on the way to ask, which a file does not inherit with the secret of an attack."""
 NUMBERS = ("queries", "trials", "worlds", "distance")
 LONGEST_TEXT = 2000
 _FRACTION = re.compile(r"[0-9]{1,50}(/[0-9]{1,50})?")
@@ -120,7 +122,12 @@ class Description:
 def described(attack: Attack) -> Fields:
     """An attack without its code."""
     return {
-        "story": {name: str(getattr(attack, name, "")) for name in STORY},
+        "story": {
+            name: str(vars(type(attack)).get(name, ""))
+            if name in OF_THE_WAY
+            else str(getattr(attack, name, ""))
+            for name in STORY
+        },
         **{name: plain(getattr(attack, name)) for name in NUMBERS},
         "off": _sent(attack.off),
         "foils": [_sent(foil) for foil in attack.foils],

@@ -19,12 +19,12 @@ def page(report: Report) -> str:
     parts = [
         title(report),
         *([wrapped(report.notice)] if report.notice else []),
-        section("The secret", wrapped(report.secret)),
-        section("The idea", wrapped(report.idea)),
+        told("The secret", report.secret),
+        told("The idea", report.idea),
         *(_act(act) for act in report.acts),
         section("How often it succeeds", rates(report)),
         *figures(report),
-        section("What stopped it", wrapped(report.remedy)),
+        told("What stopped it", report.remedy),
     ]
     if report.tasks:
         tasks = (
@@ -32,7 +32,7 @@ def page(report: Report) -> str:
             for task in report.tasks
         )
         parts.append(section("What to try next", "\n".join(tasks)))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def title(report: Report) -> str:
@@ -43,6 +43,11 @@ def title(report: Report) -> str:
 def section(name: str, body: str) -> str:
     """A part of the page under its heading."""
     return f"{name.upper()}\n{body}"
+
+
+def told(name: str, text: str) -> str:
+    """A text under its heading; nothing if a student's file has no such text."""
+    return section(name, wrapped(text)) if text else ""
 
 
 def wrapped(text: str, first: str = "  ") -> str:
@@ -156,15 +161,15 @@ class StoryPart:
 
 def steps(report: Report) -> Iterator[StoryPart]:
     """The story of `dpdb lab NAME`, in the same order."""
-    secret = section("The secret", wrapped(report.secret))
+    secret = told("The secret", report.secret)
     yield StoryPart(f"{title(report)}\n\n{secret}", "How would you find it out?")
-    yield StoryPart(section("The idea", wrapped(report.idea)))
+    yield StoryPart(told("The idea", report.idea))
     for act in report.acts:
         yield from _act_in_steps(act)
     yield StoryPart("", "In how many of a hundred runs does it succeed, against each of these?")
     successes = section("How often it succeeds", rates(report))
     yield StoryPart("\n\n".join([successes, *figures(report)]), "What stopped it?")
-    yield StoryPart(section("What stopped it", wrapped(report.remedy)))
+    yield StoryPart(told("What stopped it", report.remedy))
     if report.tasks:
         yield StoryPart(section("What to try next", "").rstrip())
     for task in report.tasks:

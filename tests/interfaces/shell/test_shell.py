@@ -447,6 +447,13 @@ def test_ask_builds_a_query(make: Make, capsys: pytest.CaptureFixture[str]) -> N
     assert left(shell) == (0.75, 3)
 
 
+def test_quit_leaves_within_questions(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in (".quit", "\\q", ".exit"):
+        with pytest.raises(EOFError):
+            run_typed(make("age", word), ".ask")
+    assert "no function" not in capsys.readouterr().err
+
+
 def test_ask_asks_for_bounds_where_there_are_none(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:

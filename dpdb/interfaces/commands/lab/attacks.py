@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import dpdb
 from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import data_file, epsilon_as_float, limit, seed, trials
@@ -22,13 +23,18 @@ from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.box import TIME_LIMIT, TO_ERRORS, StudentFile
 from dpdb.lab.database import Defence
 from dpdb.lab.scenario import DataFile
-from dpdb.policy.output_files import check_output
+from dpdb.policy.output_files import check_output, save
 
 if TYPE_CHECKING:
     from dpdb.lab.pages.report import Report
 
 
 ROOM = "room.html"
+SAMPLES = (
+    *("people.csv", "people.toml", "students.csv", "students.toml"),
+    *("evans_set1.sql", "evans_set2.sql"),
+)
+"""The files that tasks name; the wheel has them, too."""
 
 
 def main(words: list[str]) -> int:
@@ -48,6 +54,8 @@ def main(words: list[str]) -> int:
         raise UsageError("--student goes with --html", hint="dpdb lab NAME --html FILE --student")
     if options.step and not (options.attack and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--step goes with an attack, at a terminal", hint="dpdb lab NAME --step")
+    if options.samples:
+        return _write_samples(options)
     if options.all:
         return _all(options)
     if options.attack is None:
@@ -91,8 +99,22 @@ def parser() -> argparse.ArgumentParser:
     add("--step", action="store_true", help="stop before each query, and ask the class what comes")
     add("--student", action="store_true", help="with --html: guesses and explanations left blank")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
+    add("--samples", action="store_true",
+        help="write the files that tasks name into ./sample_data")  # fmt: skip
     add_force(result)
     return result
+
+
+def _write_samples(options: argparse.Namespace) -> int:
+    """Write the sample files, which are in the package, or beside it in a checkout."""
+    package = Path(dpdb.__file__).parent
+    folder = Path("sample_data")
+    make_folder(folder)
+    for name in SAMPLES:
+        kept = (place / folder / name for place in (package, package.parent))
+        save(folder / name, next(filter(Path.is_file, kept)).read_bytes(), force=options.force)
+    print(f"wrote {', '.join(SAMPLES)} into {folder}", file=sys.stderr)
+    return 0
 
 
 def _list(options: argparse.Namespace) -> int:
