@@ -41,7 +41,8 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wired]:
     (folder / "clinic.csv").write_text("age\n" + "40\n50\n" * 200, encoding="utf-8")
     (folder / "clinic.toml").write_text(POLICY, encoding="utf-8")
     names = dict.fromkeys(("robot", "other"), "token")
-    with Wired(NearDesk(read_policy(folder / "clinic.toml")), Known(names)) as made:
+    desk = NearDesk(read_policy(folder / "clinic.toml"))
+    with Wired(desk, Known(names), database="clinic") as made:
         yield made
 
 
@@ -80,6 +81,8 @@ def test_what_the_page_says_is_refused_is_refused(clinic: Wired) -> None:
             with pytest.raises(psycopg.Error) as refused:
                 connection.execute(text)
             assert refused.value.sqlstate == "0A000", text
+        told = connection.execute("SELECT COUNT(*) FROM clinic")
+        assert told.description[0].name == "COUNT(*)"
 
 
 def test_intervals_are_set_when_a_program_connects(clinic: Wired) -> None:

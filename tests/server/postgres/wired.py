@@ -59,15 +59,16 @@ class Wired:
         *,
         tls: ssl.SSLContext | None = None,
         near: bool = True,
+        database: str = "people",
     ):
-        self.desk = desk
+        self.desk, self.database = desk, database
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
         everybody = None if people is not None and people.names else "you"
         self.log = io.StringIO()
         setting = Setting("people", "http://127.0.0.1", everybody)
         front = Front(desk, setting, people, Log(self.log))
-        self._door = Door(front, "people", tls, near=near)
+        self._door = Door(front, database, tls, near=near)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
 
@@ -88,7 +89,7 @@ class Wired:
 
     def address(self, user: str = "alice", password: str = "") -> str:
         secret = f":{password}" if password else ""
-        return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/people"
+        return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{self.database}"
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
         return psycopg.connect(self.address(), autocommit=True, **options)
