@@ -97,6 +97,15 @@ def test_a_password_and_a_token_lead_to_their_name_and_nothing_else_does(policy:
         assert known.by_token(wrong) is None
 
 
+def test_a_decoy_has_the_salt_of_its_name_after_a_restart_too(policy: Policy) -> None:
+    add(policy, "alice")
+    first, second = (accounts(policy) for _ in range(2))
+    salts = [known.decoy(name).split("$")[1] for known in (first, second) for name in ("x", "y")]
+    assert salts[:2] == salts[2:]
+    assert salts[0] != salts[1]
+    assert first.decoy("x") != first.decoy("x")  # as the rest of it is noise
+
+
 def test_the_file_keeps_what_both_are_checked_with_and_nothing_to_log_in_by(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

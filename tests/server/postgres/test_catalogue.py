@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas
@@ -10,6 +11,13 @@ import psycopg
 import pytest
 import sqlalchemy
 
+from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.reading.reader import policy_in
+from dpdb.server.messages import Action, Desk, Reply, Request, Shape
+from dpdb.server.postgres.catalogue.statements import bound
+from dpdb.server.postgres.catalogue.tables import Tables
+from dpdb.server.postgres.protocol import Refusal
+from dpdb.server.worker import Sessions
 from tests.server.postgres.wired import Wired
 
 
@@ -147,3 +155,118 @@ def test_what_drivers_ask_about_the_server(wired: Wired) -> None:
     with wired.connect() as connection:
         for text, told in answers.items():
             assert connection.execute(text).fetchall() == [(told,)], text
+
+
+def asked(text: str, tables: Tables) -> list[tuple[Any, ...]]:
+    """The rows of a statement about the catalogue."""
+    found = bound(text, [], (), tables, tables.told_to("alice", {}))
+    assert found is not None
+    return found.rows()
+
+
+@pytest.fixture(scope="module")
+def large() -> Tables:
+    """The catalogue of twenty tables with fifty columns each."""
+    columns = tuple(Column(f"c{at}", Kind.INTEGER) for at in range(50))
+    return Tables([Table(f"t{at}", Path("t.csv"), columns) for at in range(20)], "large")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1 FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d, pg_class e",
+        "SELECT count(*) FROM pg_am, generate_series(1, 1000000000)",
+        "SELECT g FROM pg_am, generate_series(1, 150000) g ORDER BY 1",
+        "SELECT repeat('x', 1000000000), version()",
+        "SELECT replace(repeat('a', 90000), 'a', repeat('b', 90000)), version()",
+        "SELECT array_to_string(array_agg(repeat('x', 9000)), ',') FROM pg_attribute",
+        "SELECT count(*) FROM pg_attribute WHERE repeat('ab', 40000) ~ '(a|b)*a(a|b)*c'",
+        "SELECT (SELECT count(*) FROM pg_attribute b WHERE b.attnum < a.attnum) FROM pg_attribute a",
+        "WITH " + ", ".join(f"c{n} AS (SELECT a.oid FROM {f'c{n - 1}' if n else 'pg_class'} a, "
+                            f"{f'c{n - 1}' if n else 'pg_class'} b)" for n in range(9)) + " SELECT * FROM c8",
+    ],
+)  # fmt: skip
+def test_work_is_limited(large: Tables, text: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        asked(text, large)
+    assert refused.value.state == "54001"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1 FROM pg_class WHERE relname ~ '((a{30}){30}){30}'",
+        "SELECT 1 FROM pg_class WHERE relname ~ '(a'",
+        "SELECT 9223372036854775807 + 1, version()",
+        "SELECT x FROM pg_class",
+        "SELECT count(count(*)) FROM pg_class",
+        "SELECT 1 FROM pg_class GROUP BY 7",
+        "SELECT 1 FROM pg_class LIMIT -1",
+        "WITH RECURSIVE a AS (SELECT oid FROM pg_class) SELECT * FROM a",
+        "SELECT pg_sleep(10), version()",
+        "SELECT lower(5), version()",
+    ],
+)
+def test_what_is_not_understood_is_refused(large: Tables, text: str) -> None:
+    with pytest.raises(Refusal):
+        asked(text, large)
+
+
+def test_queries_as_tools_write_them(large: Tables) -> None:
+    answers: dict[str, list[tuple[Any, ...]]] = {
+        "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+        "JOIN pg_type t ON t.oid = a.atttypid WHERE c.relname <> 't3'": [(950,)],
+        "SELECT c.relname, count(*), max(a.attnum), string_agg(a.attname, ',' ORDER BY a.attnum) "
+        "FILTER (WHERE a.attnum < 3) FROM pg_class c, pg_attribute a WHERE a.attrelid = c.oid "
+        "GROUP BY 1 HAVING c.relname LIKE 't1_' ORDER BY 1 DESC LIMIT 1": [("t19", 50, 50, "c0,c1")],
+        "WITH a AS (SELECT relname AS n FROM pg_class) SELECT array_agg(n ORDER BY n) FROM a "
+        "WHERE n IN ('t1', 't2')": [("{t1,t2}",)],
+        "SELECT c.relname, t.typname FROM pg_class c FULL JOIN pg_type t ON c.relname = t.typname "
+        "WHERE c.relname = 't0' OR t.typname = 'bool' ORDER BY 1": [("t0", None), (None, "bool")],
+        "SELECT t.typname FROM pg_class c RIGHT JOIN pg_type t ON t.oid = c.oid "
+        "WHERE t.typname = 'text'": [("text",)],
+        "SELECT row_number() OVER (PARTITION BY attrelid ORDER BY attnum DESC) FROM pg_attribute "
+        "WHERE attname = 'c7' OR attname = 'c8' LIMIT 2": [(2,), (1,)],
+        "SELECT bool_or(attnotnull), sum(attnum), min(attname), count(DISTINCT attnum) "
+        "FROM pg_attribute WHERE false": [(None, None, None, 0)],
+        "SELECT 't1'::regclass, 't1'::regclass = oid FROM pg_class WHERE oid = 't1'::regclass": [
+            ("t1", True)
+        ],
+        "SELECT u.x, u.n FROM pg_am, unnest(ARRAY['a', 'b']) WITH ORDINALITY AS u(x, n)": [
+            ("a", 1), ("b", 2)
+        ],
+        "SELECT version() IS NULL, NULL = 1, NULL IS DISTINCT FROM 1, 5 / 0, -7 / 2, 1 IN (2, NULL)": [
+            (False, None, True, None, -3, None)
+        ],
+        "SELECT d.description, i.indisprimary FROM pg_class c LEFT JOIN pg_description d "
+        "ON d.objoid = c.oid LEFT JOIN pg_index i ON i.indrelid = c.oid LIMIT 1": [(None, None)],
+        "SELECT conname, nothing(conkey) FROM pg_constraint": [],
+    }  # fmt: skip
+    for text, told in answers.items():
+        assert asked(text, large) == told, text
+
+
+class Changing(Desk):
+    """A desk whose policy has another table each time that a process was replaced."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    @property
+    def restarts(self) -> int:
+        return self.times
+
+    async def ask(self, request: Request) -> Reply:
+        assert request.action is Action.TABLES
+        columns = {"a": {"type": "boolean"}}
+        table = {"path": "t.csv", "columns": columns}
+        policy = policy_in({"budget": {"epsilon": 1.0}, "tables": {f"t{self.times}": table}})
+        return Reply(Sessions(policy).tables(Shape.RECORD))
+
+
+def test_the_catalogue_follows_the_policy_at_once() -> None:
+    desk = Changing()
+    with Wired(desk) as wired, wired.connect() as connection:
+        for desk.times in range(3):
+            told = connection.execute("SELECT relname FROM pg_class").fetchall()
+            assert told == [(f"t{desk.times}",)]

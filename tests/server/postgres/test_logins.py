@@ -15,6 +15,7 @@ import pytest
 
 from dpdb.policy.reading.reader import read_policy
 from dpdb.server.messages import Action, Desk, Reply, Request
+from dpdb.server.postgres import door
 from dpdb.server.postgres.door import MOST_OF_ANALYST
 from tests.server.postgres.wired import Wired
 from tests.server.served import Known, NearDesk
@@ -126,6 +127,37 @@ def test_an_unknown_name_and_a_wrong_token_are_told_alike(guarded: Wired) -> Non
     refused = guarded.log.getvalue()
     assert '"outcome": "refused"' in refused
     assert "nobody" not in refused
+
+
+def test_the_database_is_the_policys(guarded: Wired) -> None:
+    for address in (
+        guarded.address("alice", TOKEN)[:-6] + "postgres",
+        guarded.address("alice", TOKEN)[:-7],
+    ):
+        with pytest.raises(psycopg.OperationalError, match='" does not exist'):
+            psycopg.connect(address)
+    assert "3D000" not in str(state_of(guarded, "alice", "wrong"))  # after the token alone
+
+
+def test_logins_that_succeed_are_no_guesses(
+    desk: NearDesk, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "_STRANGERS", (0.0, 2))
+    with Wired(desk, known) as wired:
+        assert [state_of(wired, "alice", TOKEN) for _ in range(5)] == [None] * 5
+        assert [state_of(wired, "alice", "x") for _ in range(3)] == ["refused"] * 3
+        assert state_of(wired, "alice", TOKEN) == "refused"
+
+
+def test_who_says_nothing_is_left_and_others_are_served(
+    desk: NearDesk, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "LOGIN", 1.0)
+    with Wired(desk, known) as wired:
+        silent = [opened(wired) for _ in range(200)]
+        halves = [opened(wired, start("user", "alice")[:-3]) for _ in range(200)]
+        assert {all_of(each) for each in (*silent, *halves)} == {b""}
+        assert state_of(wired, "alice", TOKEN) is None
 
 
 def test_a_new_token_ends_the_connections_of_the_former(guarded: Wired, known: Known) -> None:

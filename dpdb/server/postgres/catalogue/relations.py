@@ -93,7 +93,9 @@ class Relations:
         name = "" if alias is None else alias.name.lower()
         match node:
             case exp.Unnest(expressions=[array]) | exp.Table(this=exp.Explode(this=array)):
-                value, counted = bind(array, scope).value, bool(node.args.get("offset"))
+                value, offset = bind(array, scope).value, node.args.get("offset")
+                counted = bool(offset)
+                called = offset.name if isinstance(offset, exp.Expr) else "ordinality"
 
                 def rows(env: Env) -> list[Row]:
                     members = listed(value(env))
@@ -103,7 +105,7 @@ class Relations:
                     ]
 
                 columns: Columns = ((name or "unnest", Kind.TEXT),)
-                columns += (("ordinality", Kind.INTEGER),) if counted else ()
+                columns += ((called, Kind.INTEGER),) if counted else ()
             case exp.Table(this=exp.ExplodingGenerateSeries() | exp.GenerateSeries() as series):
                 if series.args.get("step"):
                     raise refused(node)
