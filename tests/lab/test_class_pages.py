@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from dpdb.errors import UsageError
 from dpdb.interfaces.commands.lab import attacks as lab
@@ -115,29 +116,85 @@ def test_what_can_be_marked_is_marked(report: Report) -> None:
     assert Blank("x", "x", answer=3.0, near=0).right("three") is False
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
-def test_a_browser_keeps_a_worksheet_and_saves_it(report: Report, tmp_path: Path) -> None:
-    """From a file, without a server: a reload has the entries, and the button writes them."""
-    path = tmp_path / "averaging.html"
-    path.write_text(html.worksheet(report), encoding="utf-8")
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium here")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        page.goto(path.as_uri())
-        page.fill("[name=guess0]", "yes")
-        page.fill("[name=remedy]", "a budget\nfor all")
-        page.check("[name=right0]")
-        page.reload()
-        assert page.input_value("[name=guess0]") == "yes"
-        assert page.input_value("[name=remedy]") == "a budget\nfor all"
-        assert page.is_checked("[name=right0]")
-        with page.expect_download() as saved:
-            page.click("text=save as a text")
-        text = Path(saved.value.path()).read_text(encoding="utf-8")
-        assert "Your guess: yes" in text
-        assert "What stopped it: a budget\nfor all" in text
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        browser.close()
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+def shown(browser: Browser, text: str, folder: Path, size: tuple[int, int] = (390, 844)) -> Page:
+    """A page opened from a file, without a server."""
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.goto(path.as_uri())
+    return page
+
+
+def test_a_browser_keeps_a_worksheet_and_saves_it(
+    browser: Browser, report: Report, tmp_path: Path
+) -> None:
+    """A reload has the entries, and the button writes them."""
+    page = shown(browser, html.worksheet(report), tmp_path)
+    page.fill("[name=guess0]", "yes")
+    page.fill("[name=remedy]", "a budget\nfor all")
+    page.check("[name=right0]")
+    page.reload()
+    assert page.input_value("[name=guess0]") == "yes"
+    assert page.input_value("[name=remedy]") == "a budget\nfor all"
+    assert page.is_checked("[name=right0]")
+    with page.expect_download() as saved:
+        page.click("text=save as a text")
+    text = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert "Your guess: yes" in text
+    assert "What stopped it: a budget\nfor all" in text
+
+
+def test_slides_fit_a_projector_and_keys_move(
+    browser: Browser, report: Report, tmp_path: Path
+) -> None:
+    """Letters of 24 points and more, nothing cut off, a sheet of paper for each slide."""
+    page = shown(browser, html.slides(report), tmp_path, (1280, 720))
+    slides = page.evaluate("document.querySelectorAll('.slide').length")
+    cut = """[...document.querySelectorAll('.slide')].filter(
+        (slide) => slide.scrollHeight > slide.clientHeight + 1
+                || slide.scrollWidth > slide.clientWidth + 1).length"""
+    assert page.evaluate(cut) == 0
+    letters = "[...document.querySelectorAll('.slide :is(p, li, code, h2)')].map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    assert min(page.evaluate(letters)) >= 32  # pixels, of which 96 are an inch of 72 points
+    for key, place in (("ArrowRight", 2), (" ", 3), ("PageUp", 2), ("End", slides), ("Home", 1)):
+        page.keyboard.press(key)
+        assert page.evaluate("location.hash") == f"#{place}"
+        assert page.evaluate(f"Math.round(scrollY / innerHeight) + 1 == {place}")
+    paper = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type /Page\b(?!s)", paper)) == slides
+    # What is on the page is on the slides.
+    text = page.evaluate("document.body.textContent")
+    for part in (report.idea, report.remedy, *(task.solution for task in report.tasks)):
+        assert all(piece in text for piece in html.thoughts(part))
+        assert " ".join(html.thoughts(part)) == part
+
+
+def test_a_phone_shows_both_columns_and_charts_to_read(
+    browser: Browser, report: Report, tmp_path: Path
+) -> None:
+    inside = "document.documentElement.scrollWidth <= innerWidth"
+    page = shown(browser, html.index([report]), tmp_path)
+    assert page.evaluate(inside)
+    without, private = (page.locator(f"td.{side}").bounding_box() for side in ("off", "private"))
+    assert without is not None
+    assert private is not None
+    assert without["y"] == private["y"]
+    assert without["x"] + without["width"] <= private["x"] <= 390 - private["width"]
+    page = shown(browser, html.page(report), tmp_path)
+    assert page.evaluate(inside)
+    scale = "document.querySelector('.chart').getBoundingClientRect().width / document.querySelector('.chart').viewBox.baseVal.width"
+    assert 10 * page.evaluate(scale) >= 10.5  # letters are 10 units high
+    assert shown(browser, html.worksheet(report), tmp_path).evaluate(inside)
 
 
 def test_a_worksheet_is_whole_and_loads_nothing(report: Report) -> None:
@@ -168,5 +225,7 @@ def test_worksheets_are_written_for_all(tmp_path: Path, monkeypatch: pytest.Monk
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)"', index) == [*(f"{name}.html" for name in some), lab.ROOM]
     assert 'aria-label="Your guess"' in (tmp_path / "membership.html").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="--slides goes with --html"):
+        main(["membership", "--slides"])
     with pytest.raises(UsageError, match="--student goes with --html"):
         main(["membership", "--student"])

@@ -75,11 +75,11 @@ def _written_out(colours: dict[str, str]) -> str:
     return re.sub(r"var\(--(\w+)\)", lambda name: colours[name[1]], MARKS)
 
 
-_WIDTH = 400 / 72
-"""Inches: SVG has 400 units, in which letters are 10 high, which a phone shows large enough."""
+_WIDTH = 340 / 72
+"""Inches: SVG has 340 units, in which letters are 10 high, and a phone shows about 360 pixels."""
 _DOTS_PER_INCH = 240
-_TITLE_LETTERS, _LABEL_LETTERS = 54, 28
-"""Letters that stand side by side in a title, and in one of two columns of a legend."""
+_TITLE_LETTERS, _LABEL_LETTERS, _BAR_LETTERS = 46, 23, 20
+"""Letters that stand side by side in a title, in one of two columns of a legend, beside a bar."""
 _ACROSS = 50
 """Tiles side by side."""
 
@@ -199,7 +199,10 @@ def _bars(figure: Bars, canvas: Canvas, axes: Axes) -> None:
                       va="center", weight="bold")  # fmt: skip
     if figure.level is not None:
         axes.axvline(figure.level, color=_INK, linestyle=":")
-    axes.set_yticks(range(len(figure.bars)), [printable(bar.label) for bar in figure.bars])
+    axes.set_yticks(
+        range(len(figure.bars)),
+        [textwrap.fill(printable(bar.label), _BAR_LETTERS) for bar in figure.bars],
+    )
     axes.tick_params(axis="y", length=0, labelcolor=_INK)
     axes.set(xlim=(0, 1), ylim=(len(figure.bars) - 0.5, -0.5))
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))

@@ -6,8 +6,10 @@ they mark as safe: colours, and drawings, whose texts are escaped when they are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -19,6 +21,8 @@ from dpdb.lab.pages.sheet import blanks
 
 _LONGEST = 130
 """Letters of a statement that are shown."""
+_THOUGHT = 280
+"""Letters of a text on one slide."""
 
 
 def page(report: Report, pages: Sequence[str] = ()) -> str:
@@ -28,14 +32,33 @@ def page(report: Report, pages: Sequence[str] = ()) -> str:
         around = [None, *pages, None]
         place = pages.index(report.name)
         neighbours = {"before": around[place], "after": around[place + 2]}
-    return rendered(
-        "report.html",
-        report=report,
-        neighbours=neighbours,
-        headings=HEADINGS,
-        rates=in_page(rates(report)),
-        figures=[(figure.title, in_page(figure)) for figure in report.figures],
-    )
+    return rendered("report.html", neighbours=neighbours, **_drawn(report))
+
+
+def slides(report: Report, pages: Sequence[str] = ()) -> str:
+    """The lesson on a report for a projector: one thought on each slide, and keys to move."""
+    return rendered("slides.html", **_drawn(report))
+
+
+def _drawn(report: Report) -> dict[str, Any]:
+    """A report and its charts, for a template."""
+    return {
+        "report": report,
+        "headings": HEADINGS,
+        "rates": in_page(rates(report)),
+        "figures": [(figure.title, in_page(figure)) for figure in report.figures],
+    }
+
+
+def thoughts(text: str, most: int = _THOUGHT) -> list[str]:
+    """A text in pieces of whole sentences, each of `most` letters at most if its sentences are."""
+    pieces: list[str] = []
+    for sentence in re.split(r"(?<=[.?!]) (?=\S)", text):
+        if pieces and len(pieces[-1]) + len(sentence) < most:
+            pieces[-1] += f" {sentence}"
+        else:
+            pieces.append(sentence)
+    return pieces
 
 
 def index(reports: Sequence[Report], room: str | None = None) -> str:
@@ -77,9 +100,10 @@ def _templates() -> Environment:
     )
     environment.filters |= {
         "counted": counted,
-        "cut": lambda sql: sql if len(sql) <= _LONGEST else sql[: _LONGEST - 1] + "…",
+        "cut": lambda text, most=_LONGEST: text if len(text) <= most else text[: most - 1] + "…",
         "found": _found,
         "part": lambda error: f"{float(f'{100 * error:.2g}'):g} %",
+        "thoughts": thoughts,
         "percent": lambda rate, digits=1: f"{rate:.{digits}%}",
     }
     environment.globals |= {

@@ -52,6 +52,10 @@ def main(words: list[str]) -> int:
     options = parser().parse_args(words)
     if options.student and not options.html:
         raise UsageError("--student goes with --html", hint="dpdb lab NAME --html FILE --student")
+    if options.slides and not (options.html and not options.student):
+        raise UsageError(
+            "--slides goes with --html alone", hint="dpdb lab NAME --html FILE --slides"
+        )
     if options.step and not (options.attack and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--step goes with an attack, at a terminal", hint="dpdb lab NAME --step")
     if options.samples:
@@ -98,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
     add("--step", action="store_true", help="stop before each query, and ask the class what comes")
     add("--student", action="store_true", help="with --html: guesses and explanations left blank")
+    add("--slides", action="store_true", help="with --html: for a projector, one thought a slide")
     add("--png", type=Path, metavar="FILE", help="write the chart as a picture")
     add("--samples", action="store_true",
         help="write the files that tasks name into ./sample_data")  # fmt: skip
@@ -205,7 +210,9 @@ def _pages(options: argparse.Namespace) -> tuple[Callable[..., str], Callable[..
     """The page of a report, and the index of all: of the teacher, or for a class to fill in."""
     from dpdb.lab.pages import html  # noqa: PLC0415 (jinja2, matplotlib, numpy)
 
-    return (html.worksheet, html.worksheets) if options.student else (html.page, html.index)
+    if options.student:
+        return html.worksheet, html.worksheets
+    return (html.slides if options.slides else html.page), html.index
 
 
 def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
