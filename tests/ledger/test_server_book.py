@@ -22,7 +22,7 @@ from dpdb import manual
 from dpdb.errors import InvalidOption, LedgerError
 from dpdb.ledger import custodian
 from dpdb.ledger.book import server
-from dpdb.ledger.book.server_book import with_key, without_key
+from dpdb.ledger.book.server_book import ServerBook, with_key, without_key
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.ledger.people import Accounts, new_user
 from dpdb.policy.budget import LedgerServer, ledger_at
@@ -368,6 +368,22 @@ def test_a_fork_leaves_the_connection_to_its_process(ledger: LastingLedger) -> N
     assert os.waitpid(forked(ends), 0)[1] == 0
     ledger.charge(LOSS, None)
     assert ledger.book._ask("SELECT pg_backend_pid()") == before
+
+
+@pytest.mark.parametrize("step", ["last", "_insert", "_commit"])
+def test_an_interruption_leaves_no_lock(
+    ledger: LastingLedger, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ServerBook, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.charge(LOSS, None)
+    again(ledger).charge(LOSS, None)
+    ledger.charge(LOSS, None)
+    assert charged(ledger) == 2
 
 
 @pytest.mark.parametrize(("setting", "charges"), [("lock", 0), ("idle_in_transaction_session", 1)])

@@ -112,6 +112,14 @@ BUDGETS = (
         "ledger/test_trials.py::test_processes_at_once_are_granted_exactly_the_limit",
     ),
     Mutant(
+        "two machines read the last entry of a ledger, and then each charges",
+        "another session",
+        [Change("ledger.book.server_book:ServerBook._writing", "(_LOCK,)",
+                "(_LOCK.removesuffix('FOR UPDATE'),)")],
+        "ledger/test_trials.py::test_processes_at_once_are_granted_exactly_the_limit[server]",
+        slow=True,
+    ),
+    Mutant(
         "threads look at the balance, and then each takes its price",
         "another session",
         [Change("ledger.spending:MemoryLedger.charge", "with self._lock:",
