@@ -91,6 +91,12 @@ def _is_capped(table: Source) -> bool:
 
 def _cap(table: Source) -> str:
     rows = "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
+    if table.kinds:
+        each = " and each ".join(table.kinds)
+        return (
+            f"at most {rows} per {table.unit_in_words} count, filled in by a keyed hash;"
+            f" ε protects each {each}, and two of them together by 2 ε"
+        )
     within = ""
     if table.groups_per_unit is not None:
         groups = "1 group" if table.groups_per_unit == 1 else f"{table.groups_per_unit} groups"

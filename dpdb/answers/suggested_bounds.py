@@ -35,11 +35,12 @@ def column_row(table: Table, column: Column) -> tuple[Cell, ...]:
 
 def named_by(table: Table, column: Column) -> tuple[str, ...]:
     """The things that the values of a column name: the unit, rows of its table, or of another."""
+    owners = [each for each in table.owned_by if each.column == column.name]
     facts = {
-        "unit": column.name == table.unit and table.chain is None,
+        **{each.kind or "unit": each.chain is None for each in owners},
         "key": table.key == (column.name,),
         "part of the key": column.name in table.key and len(table.key) > 1,
-        f"{table.chain}": column.name == table.unit and table.chain,
+        **{f"{each.chain}": each.chain for each in owners},
         f"{column.references}": column.references,
     }
     return tuple(name for name, holds in facts.items() if holds)

@@ -268,13 +268,13 @@ class Table:
     @property
     def unit_as_written(self) -> str:
         """The unit as the policy writes it: `row`, a column, or a column and the key it names."""
-        return " and ".join(map(str, self.owned_by)) or "row"
+        return ", ".join(map(str, self.owned_by)) or "row"
 
     @property
     def unit_in_words(self) -> str:
         """The word for a unit of this table in messages: row, the unit column, or `unit of T`."""
         if self.kind or self.kinds:
-            return self.kind or " and ".join(self.kinds)
+            return self.kind or " or ".join(self.kinds)
         if self.chain is not None:
             return f"unit of {self.chain.table}"
         return "row" if self.unit is None else self.unit

@@ -31,7 +31,8 @@ class OwnedBy:
     """The key that the column names a row by: its unit is this row's, too."""
 
     def __str__(self) -> str:
-        return self.column if self.chain is None else f"{self.column} -> {self.chain}"
+        of = f"{self.kind}: " if self.kind else ""
+        return f"{of}{self.column}" if self.chain is None else f"{of}{self.column} -> {self.chain}"
 
 
 RESERVED = frozenset((

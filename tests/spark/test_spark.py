@@ -33,8 +33,10 @@ from dpdb.policy.schemas.table_files import check_file
 from dpdb.session.backends import open_engine
 from dpdb.session.session import Session
 from tests.sql.test_corpora import ACCEPTED, QUERIES, first_word
+from tests.support import rows_of_two
 from tests.support.exactly import raw
 from tests.support.noiseless import Noiseless
+from tests.support.rows_of_two import random_data, shop_of_two
 from tests.support.tables import HERE, PEOPLE
 
 SETTINGS = (
@@ -93,6 +95,13 @@ def assert_same(text: str, policy: Policy, twin: Policy) -> None:
     ):
         found = raw(text, twin, SparkEngine(tables=twin.tables))
     assert found == raw(text, policy, MemoryEngine(tables=policy.tables)), text
+
+
+def test_rows_of_two_units_fill_the_same_sums(tmp_path: Path) -> None:
+    policy = shop_of_two(tmp_path, random_data(7, lines=60))
+    twin = in_spark(policy, tmp_path)
+    for text in rows_of_two.STATEMENTS:
+        assert_same(text, policy, twin)
 
 
 @pytest.mark.parametrize("text", STATEMENTS)

@@ -226,7 +226,8 @@ def origin_of_bounds(source: Source, name: str) -> str | None:
 
 
 def _joined_lines(source: Joined) -> Iterator[str]:
-    yield from _lines(source.relation, printable(source.unit_in_words))
+    # A join on a key finds the row of an owner, whoever the other owner is.
+    yield from _lines(source.relation, "" if source.kinds else printable(source.unit_in_words))
     if source.public:
         return  # all rows count
     yield _cap(source)
@@ -310,7 +311,7 @@ def _condition(on: Iterable[Equality], rest: Expr | None, right: Scan, unit: str
     if rest is not None:
         parts.append(f"a condition on {_names(rest)}")
     written = f" on {' and '.join(parts)}" if parts else ", each row with each"
-    return written if right.table.public else f"{written}, rows of one {unit}"
+    return f"{written}, rows of one {unit}" if unit and not right.table.public else written
 
 
 def _written(expression: Expr) -> str:

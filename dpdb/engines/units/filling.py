@@ -73,6 +73,11 @@ def fill(
     return parts
 
 
+def row_numbers(rows: Array) -> Words:
+    """Stands for hashes where the order of rows is that in which they stand."""
+    return rows.astype(np.uint64)
+
+
 @dataclass(frozen=True, repr=False)
 class SharedRows:
     """Rows of a table with two owners each, in the numbers of all units of both kinds.
@@ -92,7 +97,9 @@ class SharedRows:
     """Returns the keyed hashes of some rows."""
 
     @classmethod
-    def of(cls, first: Array, second: Array, hashes: Hashes, *, same: bool) -> SharedRows:
+    def of(
+        cls, first: Array, second: Array, hashes: Hashes = row_numbers, *, same: bool
+    ) -> SharedRows:
         """Rows whose owners have these numbers, of one kind if they are the `same`, or of two."""
         owned = (first != NONE) & (second != NONE)
         before = 0 if same else int(first.max(initial=NONE)) + 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import field
 
 import numpy as np
 
 from dpdb.engines.sources.cells.records import Block, Cells
 from dpdb.engines.sources.opening import open_source
-from dpdb.engines.units.keys import NONE, TableOwners, declared_of, most_rows, repeats
+from dpdb.engines.units.filling import SharedRows
+from dpdb.engines.units.keys import NONE, Columns, TableOwners, declared_of, most_rows, repeats
 from dpdb.lab.studies.cells import Fate, FateOf, record_blocks
 from dpdb.policy.catalog import Column, Table
 from dpdb.policy.csv.csv_format import NO_QUOTES, Punctuation
@@ -179,15 +180,21 @@ def _count_cells(checked: ColumnCheck, fate_of: FateOf, cells: Counter[bytes]) -
 
 
 def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
-    owners = TableOwners(tables).of(
-        table, lambda each, names: open_source(each).load(names).columns
-    )
-    if owners is None:
+    def read(each: Table, names: Collection[str]) -> Columns:
+        return open_source(each).load(frozenset(names)).columns
+
+    owners = TableOwners(tables)
+    if table.unit is None:
         return None
-    owned = owners.numbers[owners.numbers != NONE]
+    numbers = [owners.named_by(each, table, read).numbers for each in table.owned_by]
+    if table.owners:
+        shared = SharedRows.of(numbers[0], numbers[1], same=len(table.kinds) == 1)
+        numbers = [shared.first, shared.second[shared.second != NONE]]
+    rows = len(numbers[0])
+    owned = np.concatenate([each[each != NONE] for each in numbers])
     sizes = [size for size in np.bincount(owned).tolist() if size]
     surplus = [size - table.rows_per_unit for size in sizes if size > table.rows_per_unit]
-    nameless = len(owners.numbers) - len(owned)
+    nameless = rows - int(np.count_nonzero(numbers[0] != NONE))
     cut = [size - table.rows_held for size in sizes if size > table.rows_held]
     return UnitsCheck(len(sizes), nameless, len(surplus), sum(surplus), len(cut), sum(cut))
 

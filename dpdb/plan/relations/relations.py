@@ -274,12 +274,12 @@ class Joined:
     def finds_cap(self) -> bool:
         """Whether a cap on the rows of a unit is to be found, as a table's policy says."""
         found = any(scan.table.finds_cap for scan in scans(self.relation))
-        return found and self.rows_per_unit == self.nominal
+        return found and not self.kinds and self.rows_per_unit == self.nominal
 
     @property
     def unit_in_words(self) -> str:
         """Word for a unit in messages."""
-        return self.unit or "row"
+        return " or ".join(self.kinds) or self.kind or self.unit or "row"
 
 
 Source = Table | Joined

@@ -16,6 +16,7 @@ import pyarrow
 import pytest
 
 from dpdb.answers.formats.json_lines import as_json
+from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
@@ -25,10 +26,14 @@ from dpdb.session.session import Session
 from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Array
 from tests.sql.test_corpora import ACCEPTED, QUERIES, SHOP_ACCEPTED, first_word
+from tests.support import rows_of_two
 from tests.support.cell_files import write_cells
+from tests.support.exactly import raw
 from tests.support.noiseless import Noiseless
 from tests.support.postgres import Server, running_server
+from tests.support.rows_of_two import random_data, shop_of_two
 from tests.support.storages import ALL_KINDS, CELLS, FRAMES, POSTGRESQL, frame_of, in_storage
+from tests.support.streams import SmallBlocks
 from tests.support.tables import HERE, PEOPLE
 from tests.support.two_engines import HEADER, POLICY, random_cells
 from tests.support.typed_files import write_typed
@@ -215,3 +220,14 @@ def test_answers_are_the_same_bytes(
         if first_word(text) in QUERIES:
             one, two = (as_json(session.execute(text)) for session in sessions)
             assert one == two, text
+
+
+@pytest.mark.parametrize("kind", ["parquet", "duckdb", POSTGRESQL, "frame", "sqlite"])
+def test_rows_of_two_units_fill_the_same_sums(
+    tmp_path: Path, elsewhere: Elsewhere, kind: str
+) -> None:
+    policy = shop_of_two(tmp_path, random_data(7, lines=60))
+    twin = elsewhere(policy, tmp_path, kind)
+    memory, other = MemoryEngine(tables=policy.tables), SmallBlocks(tables=twin.tables)
+    for text in rows_of_two.STATEMENTS:
+        assert raw(text, twin, other) == raw(text, policy, memory), text
