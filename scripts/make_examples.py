@@ -17,7 +17,7 @@ from pathlib import Path
 from make_sample_data import normal, pick, write_csv
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("school", "funnel", "survey")
+NAMES = ("school", "funnel", "survey", "messages")
 
 
 def school(rng: random.Random) -> Iterator[tuple[object, ...]]:
@@ -58,10 +58,23 @@ def survey(rng: random.Random) -> Iterator[tuple[object, ...]]:
             f"{weight:.2f}", "yes" if rng.random() < chance else "no"  # fmt: skip
 
 
+def messages(rng: random.Random) -> Iterator[tuple[object, ...]]:
+    """Draw who of a firm wrote to whom in a month, at which hour, and how long the message was."""
+    persons = range(1, 401)
+    busy = [0.4 + rng.random() ** 4 for _ in persons]  # a few write and are written to often
+    for _ in range(12_000):
+        sender, receiver = rng.choices(persons, busy, k=2)
+        late = rng.random() < 0.18
+        hour = 18 + int(5 * rng.random() ** 2) if late else 8 + int(10 * rng.random())
+        words = 1 + int((60 if late else 120) * rng.random() ** 2)
+        yield f"p{sender:03d}", f"p{receiver:03d}", hour, words
+
+
 FILES = {
     "school": (("student", "year", "bus", "absent", "late"), school),
     "funnel": (("visitor", "page", "checkout", "device"), funnel),
     "survey": (("person", "district", "age", "weight", "agrees"), survey),
+    "messages": (("sender", "receiver", "hour", "words"), messages),
 }
 
 
@@ -74,6 +87,7 @@ def notebook(page: str) -> str:
             cells.append(("markdown", prose))
             continue
         line = text.split("\n")[1].replace("sample_data/examples/", "")
+        line = line.replace("sample_data/", "../")
         words = shlex.split(line.removeprefix("$ dpdb "))
         if "-c" not in words:
             cells.append(("code", f"!dpdb {shlex.join(words)}"))

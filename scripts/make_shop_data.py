@@ -167,6 +167,29 @@ def make_returns(rng: random.Random, orders: list[Order]) -> Iterator[tuple[obje
             yield order.number, order.customer, day, pick(rng, REASONS)
 
 
+REGION_NUMBERS = tuple(region[0] for region in REGIONS)
+SUPPLIERS = 250
+
+
+def make_suppliers(rng: random.Random) -> list[tuple[object, ...]]:
+    """Draw the suppliers, each in a region."""
+    numbers = shuffled(rng, range(700, 1_000))[:SUPPLIERS]
+    words = ("Mill", "Press", "Works", "Yard", "Trade", "Craft")
+    return [
+        (number, f"{pick(rng, LAST_NAMES)} {pick(rng, words)}", pick(rng, REGION_NUMBERS))
+        for number in sorted(numbers)
+    ]
+
+
+def make_deliveries(
+    rng: random.Random, lines: list[Line], suppliers: list[tuple[object, ...]]
+) -> Iterator[tuple[object, ...]]:
+    """Draw who delivered each line of an order, and how many days it took."""
+    for line in lines:
+        supplier, *_ = pick(rng, suppliers)
+        yield line.order, supplier, line.quantity, 1 + int(12 * rng.random() ** 2)
+
+
 def write_shop(directory: Path) -> None:
     """Write every file of the shop."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -175,6 +198,8 @@ def write_shop(directory: Path) -> None:
     orders = make_orders(rng, customers, products)
     lines = [line for order in orders for line in order.lines]
     lines = [line._replace(order=40_000) if rng.random() < LOST_LINES else line for line in lines]
+    more = random.Random(20174)
+    suppliers = make_suppliers(more)
     for name, header, rows in (
         ("regions", ("id", "name", "landscape"), REGIONS),
         (
@@ -196,6 +221,12 @@ def write_shop(directory: Path) -> None:
             "lines",
             ("order_id", "product", "quantity", "price"),
             [(*line[:3], dollars(line.price)) for line in lines],
+        ),
+        ("suppliers", ("id", "name", "region"), suppliers),
+        (
+            "deliveries",
+            ("order_id", "supplier_id", "quantity", "days"),
+            make_deliveries(more, lines, suppliers),
         ),
         ("returns", ("order_id", "customer_id", "day", "reason"), make_returns(rng, orders)),
     ):

@@ -33,6 +33,7 @@ PAGES = (
     "school",
     "funnel",
     "survey",
+    "messages",
     "sql",
     "policy",
     "sources",

@@ -17,7 +17,7 @@ from dpdb import manual
 from tests.support.shell_lines import ROOT
 
 FOLDER = ROOT / "sample_data" / "examples"
-NAMES = ("school", "funnel", "survey")
+NAMES = ("school", "funnel", "survey", "messages")
 
 
 def test_the_committed_files_are_what_the_script_writes(tmp_path: Path) -> None:

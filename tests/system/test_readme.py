@@ -89,7 +89,7 @@ RUN = {
     },  # test_serve_page
     "toml": {
         *("howto", "budgets", "serve", "policy", "sources", "ledger", "tpch"),
-        *("school", "funnel", "survey"),  # test_examples
+        *("school", "funnel", "survey", "messages"),  # test_examples
     },
     "sql": {"howto", "sql", "tpch"},
     "pycon": {"README", "python"},

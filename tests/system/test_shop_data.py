@@ -37,11 +37,21 @@ def policy() -> Policy:
 def test_the_committed_files_are_what_the_script_writes(tmp_path: Path) -> None:
     script = ROOT / "scripts" / "make_shop_data.py"
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, timeout=60)
-    for table in TABLES:
+    written = (*TABLES, "suppliers", "deliveries")
+    for table in written:
         name = f"{table}.csv"
         same = (tmp_path / name).read_bytes() == (SHOP / name).read_bytes()
         assert same, f"{name} is stale: run scripts/make_shop_data.py"
-    assert {path.stem for path in tmp_path.iterdir()} == set(TABLES)
+    assert {path.stem for path in tmp_path.iterdir()} == set(written)
+
+
+def test_the_policy_of_suppliers_fits_the_files() -> None:
+    """No cell is lost, and few units have more rows than count."""
+    tables = read_policy(SHOP / "suppliers.toml").tables
+    for table in tables:
+        units = check(table, tables).units
+        assert (units is None) is table.public
+        assert units is None or units.overfull_units <= units.units / 10
 
 
 def test_the_policy_fits_the_files(policy: Policy) -> None:

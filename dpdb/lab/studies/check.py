@@ -195,7 +195,8 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
     sizes = [size for size in np.bincount(owned).tolist() if size]
     surplus = [size - table.rows_per_unit for size in sizes if size > table.rows_per_unit]
     nameless = rows - int(np.count_nonzero(numbers[0] != NONE))
-    cut = [size - table.rows_held for size in sizes if size > table.rows_held]
+    most = max(sizes, default=0) if table.owners else table.rows_held
+    cut = [size - most for size in sizes if size > most]
     return UnitsCheck(len(sizes), nameless, len(surplus), sum(surplus), len(cut), sum(cut))
 
 
