@@ -99,7 +99,7 @@ _COMPARISONS = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod,
 )  # fmt: skip
 _CASTS = {
-    Kind.INTEGER: ("INT", "BIGINT", "SMALLINT"),
+    Kind.INTEGER: ("INT", "BIGINT", "SMALLINT", "OID"),
     Kind.NUMBER: ("DOUBLE", "REAL", "DECIMAL", "NUMERIC"),
     Kind.BOOLEAN: ("BOOLEAN",),
     Kind.DATE: ("DATE",),

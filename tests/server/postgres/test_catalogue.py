@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pandas
 import psycopg
 import pytest
 import sqlalchemy
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.reading.reader import policy_in
@@ -58,13 +60,39 @@ def test_psql_lists_tables_columns_schemas_databases_and_roles(wired: Wired) -> 
     assert len(wired.desk.executed()) == asked
 
 
-def test_sqlalchemy_reflects_the_policy(wired: Wired, engine: sqlalchemy.Engine) -> None:
-    asked = len(wired.desk.executed())
+def reflected(engine: sqlalchemy.Engine | sqlalchemy.Connection) -> sqlalchemy.MetaData:
     known = sqlalchemy.MetaData()
     known.reflect(engine)
+    return known
+
+
+def types_of(known: sqlalchemy.MetaData) -> dict[str, str]:
+    return {column.name: str(column.type) for column in known.tables["people"].columns}
+
+
+def test_sqlalchemy_reflects_the_same_by_other_drivers(
+    wired: Wired, engine: sqlalchemy.Engine
+) -> None:
+    expected = types_of(reflected(engine))
+    own = sqlalchemy.create_engine(wired.address().replace(":", "+pg8000:", 1))
+    assert types_of(reflected(own)) == expected
+    own.dispose()
+
+    async def by_asyncpg() -> sqlalchemy.MetaData:
+        own = create_async_engine(wired.address().replace(":", "+asyncpg:", 1))
+        async with own.connect() as connection:
+            known = await connection.run_sync(reflected)
+        await own.dispose()
+        return known
+
+    assert types_of(asyncio.run(by_asyncpg())) == expected
+
+
+def test_sqlalchemy_reflects_the_policy(wired: Wired, engine: sqlalchemy.Engine) -> None:
+    asked = len(wired.desk.executed())
+    known = reflected(engine)
     assert sorted(known.tables) == ["people", "visits"]
-    types = {column.name: str(column.type) for column in known.tables["people"].columns}
-    assert types == {
+    assert types_of(known) == {
         "age": "BIGINT",
         "income": "DOUBLE PRECISION",
         "zip": "BIGINT",
