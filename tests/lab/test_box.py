@@ -16,10 +16,11 @@ import pytest
 
 from dpdb.errors import StudentFileError
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom import box
+from dpdb.lab.classroom import box, walls
 from dpdb.lab.classroom.attack_file import opened
-from dpdb.lab.classroom.box import Box, Sandbox, StudentFile, reached, sandbox
+from dpdb.lab.classroom.box import Box, StudentFile, reached, sandbox
 from dpdb.lab.classroom.scores import Rules, as_table, ranked, score
+from dpdb.lab.classroom.walls import Sandbox
 from dpdb.lab.database import Protected
 from dpdb.lab.trial import run_trials
 
@@ -80,6 +81,8 @@ attempt("network", lambda: socket.socket(socket.AF_UNIX).connect({name!r}))
 for folder in ("/", "/tmp", "/dev", "/dev/shm", "/usr", {package!r}):
     attempt("write", lambda: open(folder + "/eve", "w").close())
 attempt("root", lambda: os.setuid(0))
+if open("/proc/self/oom_score_adj").read() .strip() != "1000":
+    found.append("others' memory")
 if "SECRET" in os.environ:
     found.append("environment")
 return Guess(True, " ".join(found))
@@ -268,7 +271,7 @@ def test_an_honest_file_scores_the_same_in_every_box(
 
 def test_a_box_is_called_by_what_it_keeps_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program called bwrap is not enough: the box is found by running a probe in it."""
-    monkeypatch.setattr(box, "_bubblewrap", lambda rights: ["nowhere/bwrap"])
+    monkeypatch.setattr(walls, "bubblewrap", lambda rights: ["nowhere/bwrap"])
     assert sandbox.__wrapped__() is not Sandbox.BUBBLEWRAP
     for holes, kind in (
         ({"network"}, Sandbox.USER if os.getuid() == 0 else Sandbox.NONE),

@@ -18,7 +18,7 @@ from dpdb.errors import UsageError
 from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.classroom import box, scores
-from dpdb.lab.classroom.box import TIME_LIMIT, Sandbox
+from dpdb.lab.classroom.box import TIME_LIMIT
 from dpdb.lab.classroom.scores import (
     ONE_IN,
     Played,
@@ -31,6 +31,7 @@ from dpdb.lab.classroom.scores import (
     row,
     score,
 )
+from dpdb.lab.classroom.walls import Sandbox
 from dpdb.lab.database import Protected
 from dpdb.lab.pages import html, terminal
 from tests.lab.test_student_files import EXAMPLE, written

@@ -20,18 +20,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from enum import StrEnum
 from functools import cache
 from importlib.util import decode_source
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import dpdb
 from dpdb.answers.wire import to_wire
 from dpdb.errors import StudentFileError
 from dpdb.lab.classroom.messages import HEAD, UIDS, Json, Unfit, packed, text_of, unpacked
+from dpdb.lab.classroom.walls import PACKAGE, Sandbox, libraries, other_user, wall
 from dpdb.lab.database import Database, Refused
 from dpdb.records import dataclass
 
@@ -72,17 +71,6 @@ class StudentFile:
         where = ", " if reason.startswith("line ") else ": "
         hint = f"that line is `{line.strip()}`" if line else None
         return StudentFileError(f"{self.name}.py{where}{reason}", hint=hint)
-
-
-class Sandbox(StrEnum):
-    """The wall between a student's code and the referee."""
-
-    BUBBLEWRAP = "bubblewrap"
-    """Namespaces of its own: no files but Python's, no network, no other processes."""
-    USER = "user"
-    """Another user: the referee's files and memory are closed, the network and names are not."""
-    NONE = "none"
-    """The referee's own rights."""
 
 
 _LEFT_OPEN = {Sandbox.BUBBLEWRAP: frozenset[str](), Sandbox.USER: frozenset({"names", "network"})}
@@ -164,7 +152,7 @@ class Box:
     def _started(self, stdin: int, shown: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 (dpdb's own module)
             [
-                *_wall(self._kind, self._uid),
+                *wall(self._kind, self._uid),
                 *(sys.executable, "-P", "-B", "-u", "-X", "utf8"),
                 *("-m", "dpdb.lab.classroom.player", self._kind, str(self.seconds + 1)),
             ],
@@ -177,7 +165,7 @@ class Box:
                 "LANG": "C.UTF-8",
                 "HOME": "/",
                 "OPENBLAS_NUM_THREADS": "1",
-                "PYTHONPATH": os.pathsep.join(map(str, (_PACKAGE.parent, *_libraries()))),
+                "PYTHONPATH": os.pathsep.join(map(str, (PACKAGE.parent, *libraries()))),
             },
             start_new_session=True,
         )
@@ -209,7 +197,7 @@ class Box:
             with suppress(ProcessLookupError):
                 os.killpg(self._host.pid, signal.SIGKILL)
         if self._kind is Sandbox.USER:
-            command = [*_other_user(self._uid), "sh", "-c", _CLEAR, str(self._uid)]
+            command = [*other_user(self._uid), "sh", "-c", _CLEAR, str(self._uid)]
             subprocess.run(command, check=False)  # noqa: S603
         for line in filter(None, (self._control, self.socket)):
             with suppress(OSError):
@@ -319,63 +307,3 @@ class Process:
     def _late(self) -> StudentFileError:
         self._box.end()
         return self.error(f"it was not done after {self._box.seconds} seconds, and was ended")
-
-
-_PACKAGE = Path(dpdb.__file__).parent
-
-
-def _libraries() -> Iterator[Path]:
-    """The folders of installed packages."""
-    for name in sys.path:
-        if Path(name).name in ("site-packages", "dist-packages") and Path(name).is_dir():
-            yield Path(name)
-
-
-def _wall(kind: Sandbox, uid: int) -> list[str]:
-    """The command that runs another one in such a sandbox.
-
-    Limits on processes do not hold root, so root becomes another user in bubblewrap, too; others
-    have a namespace of users there.
-    """
-    root = os.getuid() == 0
-    match kind:
-        case Sandbox.BUBBLEWRAP if root:
-            kept = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-            return [*_bubblewrap(kept), *_other_user(uid)]
-        case Sandbox.BUBBLEWRAP:
-            return _bubblewrap(["--unshare-user"])
-        case Sandbox.USER:
-            return _other_user(uid)
-        case Sandbox.NONE:
-            return []
-
-
-def _other_user(uid: int) -> list[str]:
-    """The command that runs another one as a user who is nobody else."""
-    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
-
-
-def _bubblewrap(rights: Sequence[str]) -> list[str]:
-    """bubblewrap with nothing to write to, and to read only what Python and dpdb are made of."""
-    words = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
-    words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    words += [*rights, "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
-    for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64"):
-        if Path(name).is_symlink():
-            words += ["--symlink", str(Path(name).readlink()), name]
-        elif Path(name).is_dir():
-            words += ["--ro-bind", name, name]
-    for name in ("/etc/alternatives", "/etc/ld.so.cache"):
-        words += ["--ro-bind-try", name, name]
-    prefixes = map(Path, (sys.base_prefix, sys.prefix))
-    code = {
-        each for path in (*prefixes, _PACKAGE, *_libraries()) for each in (path, path.resolve())
-    }
-    for path in sorted(code):
-        if any(parent in code or parent == Path("/usr") for parent in (path, *path.parents)[1:]):
-            continue
-        # Folders that bubblewrap makes unasked are closed to the other user.
-        for parent in [*path.parents][-2::-1]:
-            words += ["--dir", str(parent)]
-        words += ["--ro-bind", str(path), str(path)]
-    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]

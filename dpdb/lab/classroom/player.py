@@ -65,6 +65,9 @@ def main(words: list[str]) -> None:
     control = socket.socket(fileno=os.dup(0))
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
+    with suppress(OSError):
+        # Where memory runs out, the kernel ends this process and its children first.
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     _set_dumpable(0)
     _generator(0)
     for each in iter_modules(attacks.__path__, f"{attacks.__name__}."):

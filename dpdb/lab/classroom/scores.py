@@ -21,7 +21,8 @@ from dpdb.errors import DpdbError, error_text, printable
 from dpdb.lab.attack import Attack, Showing
 from dpdb.lab.classroom import box
 from dpdb.lab.classroom.attack_file import opened
-from dpdb.lab.classroom.box import Sandbox, StudentFile, end_all
+from dpdb.lab.classroom.box import StudentFile, end_all
+from dpdb.lab.classroom.walls import Sandbox
 from dpdb.lab.database import Defence, Protected
 from dpdb.lab.pages import html
 from dpdb.lab.pages.report import Report, report_of

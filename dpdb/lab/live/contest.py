@@ -22,8 +22,9 @@ from dpdb.answers.answer import Answer
 from dpdb.errors import DpdbError, printable
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom.box import TIME_LIMIT, Sandbox, StudentFile, sandbox
+from dpdb.lab.classroom.box import TIME_LIMIT, StudentFile, sandbox
 from dpdb.lab.classroom.scores import AT_A_TIME, Played, Row, Rules, Score, ranked, row, score
+from dpdb.lab.classroom.walls import Sandbox
 from dpdb.lab.database import Protected, session_of
 from dpdb.lab.live.parts import Event, Seat, Team
 from dpdb.lab.live.state import ClassFile, Unwelcome

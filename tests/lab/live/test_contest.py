@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.lab.classroom import box
-from dpdb.lab.classroom.box import Sandbox
+from dpdb.lab.classroom.walls import Sandbox
 from dpdb.lab.live import contest
 from tests.lab.live.taught import Taught
 from tests.server.served import hidden
