@@ -128,7 +128,7 @@ class Census(Attack):
         f"{LEAST} people. Each is an equation, and whatever is published has to be true of one "
         f"table. There are {VALUES}^{len(BLOCK)} = {VALUES ** len(BLOCK):,} tables. Try them all, "
         "and keep those that fit. The paper does so for ages with a solver of logic, which finds "
-        "the only table of its block in seconds; the bureau did it for its census of 2010."
+        "the only table of its block; the bureau did it for its census of 2010."
     )
     remedy = (
         "Noise on every total, and one budget for all of them. No table fits exactly then, and "

@@ -130,6 +130,7 @@ class SparseVector(Attack):
             "that an algorithm is wrong, on the questions that it asks.",
         ),
     )
+    queries = 2
     foils = (Above(1, algorithm=4), Above(1, algorithm=5), Above(1, algorithm=6))
 
     def defences(self, epsilons: Sequence[float] = PROTECTED_AT) -> tuple[Defence, ...]:
