@@ -80,7 +80,7 @@ class Task(Generic[Result]):
 
     def add(self, loaded: Loaded) -> None:
         """Add rows of which no unit has others."""
-        self.work.add(whole_units(self.plan, self.slots)(loaded))
+        self.work.add(whole_units(self.plan, self.slots, loaded))
 
     def no_rows(self) -> Loaded:
         """The columns of a table that has no row."""
@@ -148,7 +148,7 @@ class Tasks(Runner[PlanRows]):
                 frame = frame.repartition(quoted(table.unit))
             returned = frame.select(*map(quoted, task.names)).mapInArrow(task, RETURNED)
             packed = [bytes(row[0]) for row in returned.collect()]
-        work.add(whole_units(self.plan, self.slots)(task.no_rows()))
+        work.add(whole_units(self.plan, self.slots, task.no_rows()))
         rows = 0
         for each in packed:
             own, found = unpacked(each)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from threading import Lock
+from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -126,20 +126,19 @@ class StreamEngine(MemoryEngine):
         table = plan.table
         assert isinstance(table, Table)
         if table.unit is None:
-            return run(work_of(plan), Scan(self, table, plan.column_names, counted_rows(slots)))
+            rows = partial(counted_rows, slots, None)
+            return run(work_of(plan), Scan(self, table, plan.column_names, rows))
         if plan.keys and table.groups_per_unit is not None:
             # Which groups of a unit count is decided before its rows are capped, with all of them.
             names, bits = frozenset(column.name for column in table.columns), None
-            work, of_units = work_of(plan), whole_units(plan, slots)
+            work, of_units = work_of(plan), partial(whole_units, plan, slots)
         else:
             passed, bits = after_filter(plan), self._bits(plan, slots)
-            names, work, of_units = (
-                passed.column_names,
-                work_of(passed),
-                counted_rows(slots, table.unit),
-            )
+            names, work = passed.column_names, work_of(passed)
+            of_units = partial(counted_rows, slots, table.unit)
             if not _looks_at_units(plan):
-                return run(work, Scan(self, table, names, counted_rows(slots), bits))
+                rows = partial(counted_rows, slots, None)
+                return run(work, Scan(self, table, names, rows, bits))
         gathered = UnitsTogether(work, table.unit, self.turns(table), of_units)
         return run(gathered, Scan(self, table, names | {table.unit}, _as_read, bits))
 
@@ -169,45 +168,63 @@ class Scan(Runner[Rows], Generic[Rows]):
     of: Callable[[Loaded], Rows]
     """Makes of a block what is added."""
     bits: RowBits | None = None
-    _rows: int = 0
-    _version: Version | None = None
-    _lock: Lock = field(default_factory=Lock)
 
     def each(self, work: Work[Rows, Result]) -> None:
         """Add all rows. What is declared of the table's values together is checked before, once."""
         engine, table = self.engine, self.table
         if declared_of(table):
             MemoryEngine.rows(engine, table)
-        source, self._rows, self._version = engine.sources.of(table), 0, None
+        source = engine.sources.of(table)
         # A digest is that of a version, and other versions are refused.
         witness = None if table.name in engine.versions else engine.witness
         partitions = source.partitions(self.names, witness)
         told = engine.progress if len(partitions) == 1 else None
+        blocks = Blocks(work, table, self.of, self.bits, engine.block)
 
-        def read(partition: Partition) -> Iterator[Rows]:
-            return self._cut(source.read(partition, self.names, told, witness), partition.first)
+        def read(partition: Partition) -> Iterator[Loaded]:
+            return counted_from(partition, source.read(partition, self.names, told, witness))
 
-        Threads(partitions, read, max(1, min(engine.threads, len(partitions)))).each(work)
-        if self._version is None:
-            for rows in self._cut(iter([source.load(self.names)]), 0):
-                work.add(rows)
-        assert self._version is not None
-        engine.check(table, self._version, self._rows)
+        Threads(partitions, read, max(1, min(engine.threads, len(partitions)))).each(blocks)
+        if blocks.version is None:
+            blocks.add(source.load(self.names))
+        assert blocks.version is not None
+        engine.check(table, blocks.version, blocks.rows)
 
-    def _cut(self, blocks: Iterator[Loaded], first: int) -> Iterator[Rows]:
-        """The blocks of a partition, cut to as many rows as a block may have."""
-        for block in blocks:
-            with self._lock:
-                if self._version not in (None, block.version):
-                    raise has_changed(self.table)
-                self._rows, self._version = self._rows + block.rows, block.version
-            for cut in row_blocks(block.rows, self.engine.block):
-                columns = {name: column.within(cut) for name, column in block.columns.items()}
-                rows = Loaded(columns, cut.stop - cut.start, block.version, first + cut.start)
-                yield self.of(rows if self.bits is None else _with_bits(rows, self.bits))
-                del columns, rows
-            first += block.rows
-            del block  # nothing of a block is kept while the next one is made
+
+@dataclass(repr=False)
+class Blocks(Work[Loaded, Result], Generic[Rows, Result]):
+    """Adds the rows of blocks to another work, cut to as many as a block may have, in one pass."""
+
+    work: Work[Rows, Result]
+    table: Table
+    of: Callable[[Loaded], Rows]
+    bits: RowBits | None
+    most: int
+    rows: int = 0
+    version: Version | None = None
+
+    def copy(self) -> Blocks[Rows, Result]:
+        return replace(self, work=self.work.copy(), rows=0, version=None)
+
+    def add(self, rows: Loaded) -> None:
+        self._count(rows.rows, rows.version)
+        for cut in row_blocks(rows.rows, self.most):
+            columns = {name: column.within(cut) for name, column in rows.columns.items()}
+            block = Loaded(columns, cut.stop - cut.start, rows.version, rows.first + cut.start)
+            self.work.add(self.of(block if self.bits is None else _with_bits(block, self.bits)))
+
+    def join(self, other: Blocks[Rows, Result]) -> None:
+        assert other.version is not None
+        self._count(other.rows, other.version)
+        self.work.join(other.work)
+
+    def _count(self, rows: int, version: Version) -> None:
+        if self.version not in (None, version):
+            raise has_changed(self.table)
+        self.rows, self.version = self.rows + rows, version
+
+    def result(self) -> Result:
+        return self.work.result()
 
 
 @dataclass(repr=False)
@@ -275,30 +292,31 @@ class UnitsTogether(Work[Loaded, Result], Generic[Result]):
         return Loaded(columns, sum(block.rows for block in blocks), blocks[0].version)
 
 
-def whole_units(plan: Plan, slots: Mapping[Slot, AnyVector]) -> Callable[[Loaded], PlanRows]:
-    """Makes rows of a plan of loaded ones: all rows of some units, with all declared columns."""
+def counted_from(partition: Partition, blocks: Iterator[Loaded]) -> Iterator[Loaded]:
+    """The blocks of a partition, with the number of rows before each of them."""
+    first = partition.first
+    for block in blocks:
+        yield replace(block, first=first)
+        first += block.rows
+        del block  # nothing of a block is kept while the next one is made
+
+
+def whole_units(plan: Plan, slots: Mapping[Slot, AnyVector], loaded: Loaded) -> PlanRows:
+    """The rows of a plan: all rows of some units, with all declared columns."""
     table = plan.table
     assert isinstance(table, Table)
-
-    def made(loaded: Loaded) -> PlanRows:
-        owners = HeldRows((table,)).owners(table, lambda *_: loaded.columns, plan.sample_key)
-        assert owners is not None
-        units = Units.of(table, loaded.columns, owners, plan.sample_key)
-        return PlanRows(Frame(loaded.columns, slots), loaded.rows, units, owners.numbers)
-
-    return counted_rows(slots) if table.unit is None else made
+    if table.unit is None:
+        return counted_rows(slots, None, loaded)
+    owners = HeldRows((table,)).owners(table, lambda *_: loaded.columns, plan.sample_key)
+    assert owners is not None
+    units = Units.of(table, loaded.columns, owners, plan.sample_key)
+    return PlanRows(Frame(loaded.columns, slots), loaded.rows, units, owners.numbers)
 
 
-def counted_rows(
-    slots: Mapping[Slot, AnyVector], unit: str | None = None
-) -> Callable[[Loaded], PlanRows]:
-    """Makes rows of a plan of loaded ones, of which no unit has more than count."""
-
-    def made(loaded: Loaded) -> PlanRows:
-        owners = None if unit is None else numbered(unit_words(loaded.columns[unit]))
-        return PlanRows(Frame(loaded.columns, slots), loaded.rows, None, owners)
-
-    return made
+def counted_rows(slots: Mapping[Slot, AnyVector], unit: str | None, loaded: Loaded) -> PlanRows:
+    """The rows of a plan, of which no unit has more than count."""
+    owners = None if unit is None else numbered(unit_words(loaded.columns[unit]))
+    return PlanRows(Frame(loaded.columns, slots), loaded.rows, None, owners)
 
 
 def _as_read(rows: Loaded) -> Loaded:
