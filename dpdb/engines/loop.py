@@ -7,8 +7,13 @@
 
 A partition is what a runner gives to a worker: row groups of a file, units of cached columns, or
 the rows of a task of Spark. Partitions, and the number of passes, follow from the plan and the
-sizes of files. A worker takes the next partition whenever it is idle, and has none waiting: so if
-one person's rows make partitions longer by D in all, the pass ends later by at most D.
+sizes of files. A worker takes the next partition whenever it is idle, and has none waiting.
+
+Theorem. If one person's rows make partitions longer by D in all, the pass ends later by 0 to D.
+Proof. Let x and y be the sorted times at which workers are idle again, without these rows and with
+them. As long as x_i <= y_i <= x_i + d for all i, where d is by how much the partitions so far are
+longer, giving the next one to the first, sorted, keeps that with the d of then. In the end take the
+last i. Caches and the bandwidth of memory, which all workers share, are outside of this.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -39,6 +44,9 @@ _MOST = 4
 
 class Work(ABC, Generic[Rows, Result]):
     """A result of all rows: one worker or several add them, in one pass or several."""
+
+    keeps_rows: ClassVar[bool] = False
+    """Whether rows themselves are kept, so that threads add them, which need not send them."""
 
     @abstractmethod
     def copy(self) -> Self:
@@ -77,11 +85,11 @@ def run(work: Work[Rows, Result], runner: Runner[Rows]) -> Result:
             return work.result()
 
 
-def processors() -> int:
-    """The number of threads to use: one for each processor that this process may use, up to 4."""
+def processors(most: int = _MOST) -> int:
+    """The number of processors that this process may use, up to four, or to another number."""
     # Not every system can say which may be.
     usable = getattr(os, "sched_getaffinity", None)
-    return min(_MOST, (len(usable(0)) if usable else os.cpu_count()) or 1)
+    return min(most, (len(usable(0)) if usable else os.cpu_count()) or 1)
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,12 +17,13 @@ import pyarrow
 
 from dpdb.engines.loop import Runner, Work, run
 from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.passes.blocks import whole_units
 from dpdb.engines.sources.arrow.readers import ParquetReader, SparkSource
 from dpdb.engines.sources.arrow.typed_source import TypedColumns
 from dpdb.engines.sources.opening import open_source
 from dpdb.engines.sources.protocol import NO_DATA, Loaded, Version, version_of
 from dpdb.engines.statistics.accumulators import adds_up
-from dpdb.engines.streams import StreamEngine, can_stream, whole_units
+from dpdb.engines.streams import StreamEngine, can_stream
 from dpdb.engines.units.caps import PlanRows
 from dpdb.engines.units.keys import declared_of
 from dpdb.errors import DataFileError

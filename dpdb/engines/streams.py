@@ -7,7 +7,7 @@ what a query means. A plan that does not add up is worked out in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -15,30 +15,41 @@ import numpy as np
 
 from dpdb.engines.loop import Runner, Threads, Work, processors, run
 from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.passes.blocks import (
+    Blocks,
+    RowCount,
+    UnitsTogether,
+    as_read,
+    counted_from,
+    counted_rows,
+    whole_units,
+)
+from dpdb.engines.passes.pool import Pool, Processes, can_start, started, usual_workers
 from dpdb.engines.protocol import MAX_ROWS, Exact, KeyCounts, too_large
-from dpdb.engines.relations.row_unions import one_after_the_other
 from dpdb.engines.sources.protocol import Loaded, Partition, Version, has_changed
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, adds_up
 from dpdb.engines.units.capped_rows import Cap, CappedRows, RowBits, after_filter
-from dpdb.engines.units.caps import PlanRows, Units
-from dpdb.engines.units.held_rows import HeldRows
+from dpdb.engines.units.caps import PlanRows
 from dpdb.engines.units.keys import declared_of
-from dpdb.engines.units.row_hashes import numbered, unit_words, word_hashes
-from dpdb.engines.values.grid_values import row_blocks
+from dpdb.engines.units.row_hashes import UnitKey
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.logical.query import are_sought
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import LimitedDistinct
-from dpdb.policy.catalog import Table
+from dpdb.policy.catalog import Kind, Table
+from dpdb.policy.storage import Storage
 from dpdb.records import dataclass
-from dpdb.vectors.evaluate import Frame
-from dpdb.vectors.vector import AnyVector, Array
+from dpdb.vectors.vector import AnyVector
 
 BLOCK = 2**19
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
 TURN = 2**25
 """The bytes of a file for each pass in which whole units are gathered."""
+POOLED = 2**26
+"""The least bytes of files that a pool goes over faster than threads, for free texts."""
+STARTED = 2**30
+"""The bytes of files that are gone over, pass by pass, before a pool starts."""
 
 Rows = TypeVar("Rows")
 Result = TypeVar("Result")
@@ -62,6 +73,9 @@ class StreamEngine(MemoryEngine):
     versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
     _counted: tuple[Cap, RowBits] | None = field(default=None, repr=False)
     """The rows that counted last of a table with units."""
+    _gone_over: int = field(default=0, repr=False)
+    """The bytes of files that a pool would have gone over faster."""
+    _pool: Pool | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,7 +102,7 @@ class StreamEngine(MemoryEngine):
         if not self.streams(table):
             return super().rows(table)
         if table.name not in self.versions:
-            run(RowCount(), Scan(self, table, frozenset(), _as_read))
+            run(RowCount(), Scan(self, table, frozenset(), as_read))
         return self.versions[table.name][1]
 
     # numpy's warnings about overflow and the like would tell of rows.
@@ -140,15 +154,39 @@ class StreamEngine(MemoryEngine):
                 rows = partial(counted_rows, slots, None)
                 return run(work, Scan(self, table, names, rows, bits))
         gathered = UnitsTogether(work, table.unit, self.turns(table), of_units)
-        return run(gathered, Scan(self, table, names | {table.unit}, _as_read, bits))
+        return run(gathered, Scan(self, table, names | {table.unit}, as_read, bits))
 
     def _bits(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> RowBits:
         """The rows that count for a plan, if its units can be in any number of groups."""
         cap = Cap.of(plan)
         if self._counted is None or self._counted[0] not in (cap, cap.for_all) or slots:
-            work = CappedRows(cap, slots, self.size(cap.table))
-            self._counted = cap, run(work, Scan(self, cap.table, cap.names, _as_read))
+            work = CappedRows(cap, slots, self.size(cap.table), UnitKey())
+            self._counted = cap, run(work, Scan(self, cap.table, cap.names, as_read))
         return self._counted[1]
+
+    def pool(self, table: Table, names: frozenset[str], pieces: int) -> Pool | None:
+        """The pool for a pass over some columns of a table; None if threads go over it.
+
+        Policy, plan and the sizes of files say which, and whether a pool has started yet. Numbers
+        alone are gone over by threads about as fast, so a pool is for free texts unless the policy
+        has `workers`. It starts once so much is gone over that it has saved what it takes to start.
+        """
+        if pieces < 2 or table.storage is not Storage.PARQUET or not can_start():
+            return None
+        workers = table.workers
+        if workers is None:
+            size, columns = self.size(table), (c for c in table.columns if c.name in names)
+            if size < POOLED or all(c.kind is not Kind.TEXT or c.values for c in columns):
+                return None
+            self._gone_over += size
+            if self._gone_over < STARTED:
+                return None
+            workers = usual_workers()
+        if workers < 2:
+            return None
+        if self._pool is None or not self._pool.holds(workers):
+            self._pool = started(workers)
+        return self._pool if self._pool is not None and self._pool.is_ready() else None
 
     def check(self, table: Table, version: Version, rows: int) -> None:
         """Refuse a table of which other data have been seen, or of more rows than sums hold."""
@@ -184,153 +222,15 @@ class Scan(Runner[Rows], Generic[Rows]):
         def read(partition: Partition) -> Iterator[Loaded]:
             return counted_from(partition, source.read(partition, self.names, told, witness))
 
-        Threads(partitions, read, max(1, min(engine.threads, len(partitions)))).each(blocks)
+        pool = None if work.keeps_rows else engine.pool(table, self.names, len(partitions))
+        if pool is None:
+            Threads(partitions, read, max(1, min(engine.threads, len(partitions)))).each(blocks)
+        else:
+            Processes(pool, source, self.names, partitions).each(blocks)
         if blocks.version is None:
             blocks.add(source.load(self.names))
         assert blocks.version is not None
         engine.check(table, blocks.version, blocks.rows)
-
-
-@dataclass(repr=False)
-class Blocks(Work[Loaded, Result], Generic[Rows, Result]):
-    """Adds the rows of blocks to another work, cut to as many as a block may have, in one pass."""
-
-    work: Work[Rows, Result]
-    table: Table
-    of: Callable[[Loaded], Rows]
-    bits: RowBits | None
-    most: int
-    rows: int = 0
-    version: Version | None = None
-
-    def copy(self) -> Blocks[Rows, Result]:
-        return replace(self, work=self.work.copy(), rows=0, version=None)
-
-    def add(self, rows: Loaded) -> None:
-        self._count(rows.rows, rows.version)
-        for cut in row_blocks(rows.rows, self.most):
-            columns = {name: column.within(cut) for name, column in rows.columns.items()}
-            block = Loaded(columns, cut.stop - cut.start, rows.version, rows.first + cut.start)
-            self.work.add(self.of(block if self.bits is None else _with_bits(block, self.bits)))
-
-    def join(self, other: Blocks[Rows, Result]) -> None:
-        assert other.version is not None
-        self._count(other.rows, other.version)
-        self.work.join(other.work)
-
-    def _count(self, rows: int, version: Version) -> None:
-        if self.version not in (None, version):
-            raise has_changed(self.table)
-        self.rows, self.version = self.rows + rows, version
-
-    def result(self) -> Result:
-        return self.work.result()
-
-
-@dataclass(repr=False)
-class RowCount(Work[Loaded, int]):
-    """The number of rows."""
-
-    _rows: int = 0
-
-    def copy(self) -> RowCount:
-        return RowCount()
-
-    def add(self, rows: Loaded) -> None:
-        self._rows += rows.rows
-
-    def join(self, other: RowCount) -> None:
-        self._rows += other._rows
-
-    def result(self) -> int:
-        return self._rows
-
-
-@dataclass(repr=False)
-class UnitsTogether(Work[Loaded, Result], Generic[Result]):
-    """Gives another work all rows of some units at a time: those of one turn in each pass.
-
-    Which turn a unit has follows from a hash of its name, and the number of turns from the size of
-    the table's files.
-    """
-
-    work: Work[PlanRows, Result]
-    unit: str
-    """The name of the column that names units."""
-    turns: int
-    of: Callable[[Loaded], PlanRows]
-    _turn: int = 0
-    _chosen: list[Loaded] = field(default_factory=list)
-
-    def copy(self) -> UnitsTogether[Result]:
-        return replace(self, _chosen=[])
-
-    def add(self, rows: Loaded) -> None:
-        turns = word_hashes(unit_words(rows.columns[self.unit])) % np.uint32(self.turns)
-        self._chosen.append(_taken(rows, np.flatnonzero(turns == self._turn)))
-
-    def join(self, other: UnitsTogether[Result]) -> None:
-        self._chosen += other._chosen
-
-    def settle(self) -> bool:
-        # No name holds the rows of a turn, so that they are freed before the next one is gathered.
-        self.work.add(self.of(self._together()))
-        self._turn = (self._turn + 1) % self.turns
-        return not self._turn and self.work.settle()
-
-    def result(self) -> Result:
-        return self.work.result()
-
-    def _together(self) -> Loaded:
-        """The rows of all blocks, each column freed once it is joined."""
-        blocks = sorted(self._chosen, key=lambda block: block.first)
-        self._chosen = []
-        columns = {
-            name: one_after_the_other([block.columns.pop(name) for block in blocks])
-            for name in [*blocks[0].columns]
-        }
-        return Loaded(columns, sum(block.rows for block in blocks), blocks[0].version)
-
-
-def counted_from(partition: Partition, blocks: Iterator[Loaded]) -> Iterator[Loaded]:
-    """The blocks of a partition, with the number of rows before each of them."""
-    first = partition.first
-    for block in blocks:
-        yield replace(block, first=first)
-        first += block.rows
-        del block  # nothing of a block is kept while the next one is made
-
-
-def whole_units(plan: Plan, slots: Mapping[Slot, AnyVector], loaded: Loaded) -> PlanRows:
-    """The rows of a plan: all rows of some units, with all declared columns."""
-    table = plan.table
-    assert isinstance(table, Table)
-    if table.unit is None:
-        return counted_rows(slots, None, loaded)
-    owners = HeldRows((table,)).owners(table, lambda *_: loaded.columns, plan.sample_key)
-    assert owners is not None
-    units = Units.of(table, loaded.columns, owners, plan.sample_key)
-    return PlanRows(Frame(loaded.columns, slots), loaded.rows, units, owners.numbers)
-
-
-def counted_rows(slots: Mapping[Slot, AnyVector], unit: str | None, loaded: Loaded) -> PlanRows:
-    """The rows of a plan, of which no unit has more than count."""
-    owners = None if unit is None else numbered(unit_words(loaded.columns[unit]))
-    return PlanRows(Frame(loaded.columns, slots), loaded.rows, None, owners)
-
-
-def _as_read(rows: Loaded) -> Loaded:
-    return rows
-
-
-def _with_bits(rows: Loaded, bits: RowBits) -> Loaded:
-    return _taken(rows, np.flatnonzero(bits.among(rows.first, rows.rows)))
-
-
-def _taken(block: Loaded, rows: Array) -> Loaded:
-    """Some rows of a block."""
-    columns = {name: column.taken(rows) for name, column in block.columns.items()}
-    return Loaded(columns, len(rows), block.version, block.first)
 
 
 def _looks_at_units(plan: Plan) -> bool:

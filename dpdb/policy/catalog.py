@@ -162,6 +162,8 @@ class Table:
     """The frame in memory that has the rows; None where a file or a server has them."""
     made_up: MadeUp | None = field(default=None, repr=False)
     """The rows of a trial, in place of a file or a server; None where the rows are data."""
+    workers: int | None = None
+    """The processes that read a Parquet file at once; None: by the size of the file."""
     finds_cap: bool = False
     """Whether a part of a query's ε finds a cap on the rows of a unit, up to `rows_per_unit`."""
     kind: str = ""

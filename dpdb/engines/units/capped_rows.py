@@ -29,7 +29,7 @@ from dpdb.engines.loop import Work
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.units.caps import Units, within_cap
 from dpdb.engines.units.keys import Owners
-from dpdb.engines.units.row_hashes import names_unit, numbered, unit_words, word_hashes
+from dpdb.engines.units.row_hashes import UnitKey, names_unit, numbered
 from dpdb.engines.values.grid_values import mask
 from dpdb.plan.expressions.expressions import Expr, Slot, columns_of
 from dpdb.plan.physical.plan import Plan
@@ -155,6 +155,7 @@ class CappedRows(Work[Loaded, RowBits]):
     cap: Cap
     slots: Mapping[Slot, AnyVector]
     size: int
+    key: UnitKey
     _turn: int = 0
     _rows: int = 0
     """The number of rows that were read."""
@@ -176,8 +177,8 @@ class CappedRows(Work[Loaded, RowBits]):
 
     def add(self, rows: Loaded) -> None:
         cap, buckets, unit = self.cap, self._buckets, rows.columns[self.cap.unit]
-        passed, words = names_unit(unit), unit_words(unit)
-        places = word_hashes(words) % np.uint32(self._turns * buckets)
+        passed, words = names_unit(unit), self.key.words(unit)
+        places = self.key.hashes(words) % np.uint32(self._turns * buckets)
         places -= np.uint32(self._turn * buckets)  # those of turns before become the greatest
         chosen = passed & (places < buckets)
         if cap.where is not None:

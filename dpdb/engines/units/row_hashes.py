@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from hashlib import blake2b, shake_256
@@ -223,9 +224,6 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-_UNIT_FACTORS = random_factors(), random_factors()
-_UNIT = HashKey(os.urandom(32)).place("unit")
-"""Nobody can choose numbers that share a hash with many others."""
 _UPPER = np.uint64(32)
 
 UnitWords = tuple[Array, ...]
@@ -239,17 +237,30 @@ def names_unit(column: Numbers | Codes) -> Bools:
     return named_numbers(column)[1]
 
 
-def unit_words(column: Numbers | Codes) -> UnitWords:
-    """The words of the unit that each row names."""
-    return tuple(_words(column, place) for place in range(2 if is_text(column) else 1))
+@dataclass(frozen=True, repr=False)
+class UnitKey:
+    """Random numbers for words and hashes of units: nobody can choose names that share a hash.
 
+    Processes whose words are compared have the same key, as it goes with the work that they share.
+    """
 
-def word_hashes(words: UnitWords) -> Array:
-    """A number of 32 bits for each row, equal where its unit is the same."""
-    found = np.empty(len(words[0]), dtype=np.uint32)
-    for block in row_blocks(len(words[0]), _BLOCK):
-        found[block] = _UNIT.terms(fresh_words(words[0][block])) >> _UPPER
-    return found
+    factors: tuple[Words, Words] = field(
+        default_factory=lambda: (random_factors(), random_factors())
+    )
+    place: Place = field(default_factory=lambda: HashKey(os.urandom(32)).place("unit"))
+
+    def words(self, column: Numbers | Codes) -> UnitWords:
+        """The words of the unit that each row names."""
+        if is_text(column):
+            return tuple(_text_words(column, factors) for factors in self.factors)
+        return (column.units if isinstance(column, Numbers) else column.codes,)
+
+    def hashes(self, words: UnitWords) -> Array:
+        """A number of 32 bits for each row, equal where its unit is the same."""
+        found = np.empty(len(words[0]), dtype=np.uint32)
+        for block in row_blocks(len(words[0]), _BLOCK):
+            found[block] = self.place.terms(fresh_words(words[0][block])) >> _UPPER
+        return found
 
 
 def numbered(words: UnitWords) -> Array:
@@ -261,12 +272,9 @@ def numbered(words: UnitWords) -> Array:
     return numbers
 
 
-def _words(column: Numbers | Codes, place: int) -> Array:
-    if isinstance(column, Numbers):
-        return column.units
+def _text_words(column: Numbers | Codes, factors: Words) -> Array:
     if isinstance(column, StoredTexts):
-        return column.hashes(_UNIT_FACTORS[place])
-    if not is_text(column):
-        return column.codes
-    words = text_words([*map(str, column.values)], _UNIT_FACTORS[place])
+        return column.hashes(factors)
+    assert isinstance(column, Codes)
+    words = text_words([*map(str, column.values)], factors)
     return np.asarray(np.append(words, np.uint64(0))[column.codes])

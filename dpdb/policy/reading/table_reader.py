@@ -39,7 +39,7 @@ _INNER = {"table": "a DuckDB or SQLite file", "sheet": "an Excel workbook"}
 """The keys that name one of several tables in a file, and the files that they go with."""
 
 KEYS = (
-    *("path", "table", "sheet", "source", "engine"),
+    *("path", "table", "sheet", "source", "engine", "workers"),
     *OF_UNITS,
     *("public", "key", "at_most"),
     *_FORMAT,
@@ -49,6 +49,9 @@ KEYS = (
 
 ENGINES = ("memory", "stream", "spark")
 """The engines that a policy can name."""
+
+MOST_WORKERS = 64
+"""The most processes that a policy can ask for."""
 
 MOST_ROWS = 10**6
 """The most rows of a public table that a policy can say share a value."""
@@ -97,6 +100,7 @@ class TableReader:
             self._server(section, name, where),
             unit.held,
             tuple(also),
+            workers=self._workers(section, where),
             finds_cap=unit.finds,
             kind=unit.kind,
             owners=unit.owners,
@@ -170,6 +174,15 @@ class TableReader:
             problem = 'a table in Spark has the engine "spark" or "memory"'
             raise self.text.error(problem, (*where, "engine"))
         return str(engine)
+
+    def _workers(self, section: dict[str, Any], where: tuple[str, ...]) -> int | None:
+        """The processes that read a Parquet file at once; None where its size decides."""
+        if "workers" not in section:
+            return None
+        here = (*where, "workers")
+        if "source" in section or not _is_parquet(section):
+            raise self.text.error("workers goes with Parquet files", here)
+        return whole(self.text, section["workers"], here, MOST_WORKERS)
 
     def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:
         """Whether everybody may know the rows."""

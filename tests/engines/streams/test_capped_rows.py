@@ -14,7 +14,7 @@ from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams import StreamEngine
 from dpdb.engines.units import capped_rows
 from dpdb.engines.units.capped_rows import RowBits
-from dpdb.engines.units.row_hashes import unit_words, word_hashes
+from dpdb.engines.units.row_hashes import UnitKey
 from dpdb.plan.expressions.expressions import Slot
 from dpdb.policy.catalog import Kind, Table
 from dpdb.vectors.columns import Codes
@@ -39,12 +39,13 @@ def test_bits_are_those_that_were_set() -> None:
 
 def test_a_text_has_the_same_words_in_all_blocks() -> None:
     columns = Codes(np.array([0, 1, 0]), ("ann", "bob")), Codes(np.array([1, 0]), ("čeněk", "ann"))
-    one, other = map(unit_words, columns)
+    key = UnitKey()
+    one, other = map(key.words, columns)
     assert len(one) == 2
     for ours, theirs in zip(one, other, strict=True):
         assert ours[0] == ours[2] == theirs[0]
         assert len({*ours.tolist(), *theirs.tolist()}) == 3
-    assert word_hashes(one)[0] == word_hashes(other)[0]
+    assert key.hashes(one)[0] == key.hashes(other)[0]
 
 
 class Sized(StreamEngine):

@@ -1,0 +1,1 @@
+"""A pass over a table: what blocks are added to, and other processes that add them."""
