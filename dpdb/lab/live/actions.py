@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpdb.lab.catalogue import catalogue
+from dpdb.lab.live import sheets
 from dpdb.lab.live.contest import TASKS, Referee
 from dpdb.lab.live.game import Game
 from dpdb.lab.live.parts import Seat
@@ -28,6 +30,11 @@ class Actions:
                 if not chosen:
                     raise Unwelcome("choose a seat, or several")
                 await self._game.ask(seat, chosen, form)
+            case "keep" | "check" | "hand" as what if self._file.state.sheet:
+                if fields.get("sheet") != self._file.state.sheet:
+                    raise Unwelcome("the class has another sheet now")
+                told = sheets.event(self._file.state, seat, fields, checked=what != "keep")
+                self._file.record(f"sheet.{what}", **told)
             case "ask" | "explain" as what:
                 await self._referee.ask(seat, fields, explain=what == "explain")
             case "guess":
@@ -51,6 +58,10 @@ class Actions:
                 self._game.end()
             case "clear":
                 self._game.clear()
+            case "sheet" if fields.get("sheet") in (sheets.QUIZ, *catalogue()):
+                self._file.record("sheet.choose", sheet=fields["sheet"])
+            case "solve" if which in ("on", "off"):
+                self._file.record("sheet.solve", solved=which == "on")
             case "open" | "clock" | "reveal":
                 self._teach_contest(what, which, fields)
             case "admit" | "refuse":

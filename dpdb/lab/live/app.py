@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from dpdb.lab.classroom.scores import as_csv
-from dpdb.lab.live import views
+from dpdb.lab.live import sheets, views
 from dpdb.lab.live.actions import Actions
 from dpdb.lab.live.contest import Referee
 from dpdb.lab.live.game import Game
@@ -75,6 +75,7 @@ class LiveClass:
             Route("/control", self.shown, methods=["GET"]),
             Route("/teach", self.teach, methods=["POST"]),
             Route("/contest.csv", self.scores, methods=["GET"]),
+            Route("/sheet.csv", self.answers, methods=["GET"]),
             Route("/events/{view}", self.events, methods=["GET"]),
             Route("/static/{name}", _static, methods=["GET"]),
         ]
@@ -159,8 +160,14 @@ class LiveClass:
     async def scores(self, request: Request) -> Response:
         """The contest's table as a file for a spreadsheet."""
         self._check(request, "control")
-        named = {"content-disposition": 'attachment; filename="contest.csv"'}
-        return Response(as_csv(self.referee.scores()), media_type="text/csv", headers=named)
+        return _csv("contest", as_csv(self.referee.scores()))
+
+    async def answers(self, request: Request) -> Response:
+        """The answers to the sheet of now, with marks and the key."""
+        self._check(request, "control")
+        if not self.file.state.sheet:
+            raise HTTPException(404, "no sheet was chosen")
+        return _csv(self.file.state.sheet, sheets.as_csv(self.file.state))
 
     async def events(self, request: Request) -> Response:
         """The stream of a view's states, each with a number."""
@@ -246,6 +253,11 @@ class LiveClass:
 
 def _origin(request: Request) -> str:
     return f"http://{request.headers['host']}"
+
+
+def _csv(name: str, text: str) -> Response:
+    named = {"content-disposition": f'attachment; filename="{name}.csv"'}
+    return Response(text, media_type="text/csv", headers=named)
 
 
 async def _static(request: Request) -> Response:

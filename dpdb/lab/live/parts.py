@@ -62,6 +62,34 @@ class Room:
 
 
 @dataclass
+class Sheet:
+    """A student's sheet."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+    """The text for each number of a question."""
+    marks: dict[str, bool] = field(default_factory=dict)
+    """For each number that was checked, whether it was right."""
+    wrong: dict[str, int] = field(default_factory=dict)
+    """The wrong tries of each number since it was last right."""
+    handed: bool = False
+    at: float = 0.0
+    """The time of the last change."""
+
+    def apply(self, what: str, event: Event) -> None:
+        """Change as an event tells; what was handed in stays."""
+        if self.handed:
+            return
+        if event["answers"] != self.answers:
+            self.at = event["at"]
+        self.answers = event["answers"]
+        if "marks" in event:
+            self.marks = event["marks"]
+            for number, right in self.marks.items():
+                self.wrong[number] = 0 if right else self.wrong.get(number, 0) + 1
+        self.handed = what == "hand"
+
+
+@dataclass
 class Team:
     """A seat in the contest."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dpdb.errors import UsageError, printable
-from dpdb.lab.live.parts import Contest, Event, Room, Seat
+from dpdb.lab.live.parts import Contest, Event, Room, Seat, Sheet
 
 MOST_SEATS = 60
 LONGEST_NAME = 30
@@ -38,6 +38,9 @@ class State:
         self.seats: dict[int, Seat] = {}
         self.page = LOBBY
         self.room, self.contest = Room(), Contest()
+        self.sheet, self.sheet_at, self.solved = "", 0.0, False
+        """The sheet of now, since when, and whether its solutions are shown."""
+        self._sheets: dict[tuple[str, int], Sheet] = {}
         self.forms: set[str] = set()
         """The ids of the forms that have had their effect."""
 
@@ -54,6 +57,8 @@ class State:
                 self.room.apply(what, event)
             case "contest":
                 self.contest.apply(what, event)
+            case "sheet":
+                self._apply_to_sheet(what, event)
             case _:
                 raise ValueError
 
@@ -84,6 +89,22 @@ class State:
                 seat.bit = event["bit"]
             case _:
                 raise ValueError
+
+    def _apply_to_sheet(self, what: str, event: Event) -> None:
+        match what:
+            case "choose":
+                self.sheet, self.sheet_at, self.solved = event["sheet"], event["at"], False
+            case "solve":
+                self.solved = event["solved"]
+            case "keep" | "check" | "hand":
+                found = self._sheets.setdefault((event["sheet"], event["seat"]), Sheet())
+                found.apply(what, event)
+            case _:
+                raise ValueError
+
+    def sheet_of(self, seat: int) -> Sheet:
+        """A seat's sheet of now."""
+        return self._sheets.get((self.sheet, seat), Sheet())
 
     @property
     def present(self) -> list[Seat]:

@@ -10,12 +10,13 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dpdb.lab.catalogue import find
+from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.room import stages
+from dpdb.lab.live import sheets
 from dpdb.lab.live.contest import TASKS, Referee
 from dpdb.lab.live.game import FEWEST, Game
 from dpdb.lab.live.parts import Seat, Team
-from dpdb.lab.live.state import CONTEST, PAGES, ROOM, State
+from dpdb.lab.live.state import CONTEST, PAGES, ROOM, SHEET, State
 from dpdb.records import dataclass
 from dpdb.server.http.pages import html
 
@@ -65,6 +66,10 @@ def seat(state: State, seat: Seat, game: Game, referee: Referee) -> Shown:
         name, forms = f"contest {state.contest.number}", "contest"
         values |= {"left": referee.left(seat), "team": state.contest.teams.get(seat.number, Team())}
         values |= {"possible": TASKS[state.contest.task], "table": referee.table()}
+    if state.page == SHEET and state.sheet:
+        own = state.sheet_of(seat.number)
+        name, forms = f"sheet {state.sheet} {own.handed} {state.solved}", "sheet"
+        values |= {"asked": sheets.questions(state.sheet, state.seed, seat.number), "own": own}
     if state.page == ROOM:
         if not state.room.chairs:
             name, forms = "room-bit", "bit"
@@ -93,8 +98,14 @@ def control(state: State, game: Game, referee: Referee, here: Mapping[int, int])
         "stages": [stage.title for stage in stages(chairs)],
     }
     values |= _contest(state, referee)
-    forms = "settings" if state.page == CONTEST else ""
-    about = {"tasks": {name: find(name).title for name in TASKS}} if forms else {}
+    if state.page == SHEET and state.sheet:
+        values["progress"] = sheets.progress(state, time.time())
+    forms = {CONTEST: "settings", SHEET: "choice"}.get(state.page, "")
+    about = {
+        "tasks": {name: find(name).title for name in TASKS},
+        "sheets": {sheets.QUIZ: "Quiz: ten questions, other numbers for each student"}
+        | {name: attack.title for name, attack in catalogue().items()},
+    }
     html = rendered("control", **values)
     return Shown(f"control {forms}", html, state.title, forms, about)
 

@@ -212,9 +212,12 @@ def test_the_file_of_a_class(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_manuals_command_serves_other_machines(tmp_path: Path) -> None:
     [command] = re.findall(r"```sh\n(dpdb lab serve .*)\n```", manual.page("teaching"))
     words = command.replace("0.0.0.0:8080", "0.0.0.0:0").split()[1:]
-    for _ in range(2):  # the second goes on
+    for more in ([], ["--quiz"]):  # the second goes on
         with subprocess.Popen(
-            [sys.executable, "-m", "dpdb", *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "dpdb", *words, *more],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdout is not None
             told = "".join(process.stdout.readline() for _ in range(4))
@@ -225,4 +228,5 @@ def test_the_manuals_command_serves_other_machines(tmp_path: Path) -> None:
             connection.close()
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
-    assert len((tmp_path / "9b.class").read_text().splitlines()) == 1
+    kinds = [json.loads(line)["kind"] for line in (tmp_path / "9b.class").read_text().splitlines()]
+    assert kinds == ["class.begin", "sheet.choose", "class.show"]

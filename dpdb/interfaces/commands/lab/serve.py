@@ -32,7 +32,8 @@ def main(words: list[str]) -> int:
         raise UsageError(
             f"dpdb lab serve needs {error.name}", hint="pip install 'dpdb[serve]'"
         ) from None
-    from dpdb.lab.live.state import ClassFile  # noqa: PLC0415
+    from dpdb.lab.live.sheets import QUIZ  # noqa: PLC0415 (numpy)
+    from dpdb.lab.live.state import SHEET, ClassFile  # noqa: PLC0415
 
     path = options.file or Path(f"{options.title}.class")
     if path.suffix != ".class":
@@ -45,6 +46,9 @@ def main(words: list[str]) -> int:
         closing(ClassFile(path, options.title)) as file,
         TemporaryDirectory(prefix="dpdb-class-") as folder,
     ):
+        if options.quiz and file.state.sheet != QUIZ:
+            file.record("sheet.choose", sheet=QUIZ)
+            file.record("class.show", page=SHEET)
         asyncio.run(_serve(options, file, Path(folder), listener))
     return 0
 
@@ -64,6 +68,8 @@ def parser() -> argparse.ArgumentParser:
         help="where to listen: 127.0.0.1:8080; 0.0.0.0:8080 for other machines")  # fmt: skip
     add("--name", type=host_name, action="append", default=[], metavar="HOST",
         help="another name by which browsers call this machine")  # fmt: skip
+    add("--quiz", action="store_true",
+        help="hand out ten questions, with other numbers for each student")  # fmt: skip
     add("--file", type=Path, metavar="FILE.class",
         help="where the class is kept: NAME.class here")  # fmt: skip
     return result

@@ -72,7 +72,19 @@ setInterval(() => {
 }, 1000);
 
 document.addEventListener("visibilitychange", look);
+let keeping = null;
+
+// Sends the answers of a sheet while they are typed.
+function keep(form) {
+  const body = new URLSearchParams(new FormData(form));
+  body.set("do", "keep");
+  fetch(form.action, {method: "POST", body, redirect: "manual"}).then(
+    () => { offline.hidden = true; }, () => { offline.hidden = false; setTimeout(keep, 2000, form); });
+}
+
 document.addEventListener("input", (event) => {
+  const form = event.target.form;
+  if (form && "autosave" in form.dataset) { clearTimeout(keeping); keeping = setTimeout(keep, 500, form); }
   if (event.target.dataset.keep) typed[event.target.dataset.keep] = event.target.value;
 });
 addEventListener("pagehide", close);
