@@ -26,6 +26,8 @@ DRAIN = 60.0
 """Seconds in which a client takes what it is sent."""
 _LONG = 10_000
 """The characters of a text that takes some time to split."""
+_LONGEST_TEXT = 200_000
+"""The most characters of one, or of several statements at once."""
 _ARRIVAL = 20.0
 """Seconds in which a message arrives that has begun."""
 
@@ -312,6 +314,8 @@ class Connection:
 
 async def _statements(text: str) -> list[Statement]:
     """The statements of a text; a long one is split beside the work for others."""
+    if len(text) > _LONGEST_TEXT:
+        raise Refusal("54000", f"a text has at most {_LONGEST_TEXT:,} characters")
     if len(text) > _LONG:
         return await asyncio.to_thread(list, statements(text))
     return list(statements(text))

@@ -14,7 +14,7 @@ from dpdb.answers.formats.json_lines import error_in
 from dpdb.policy.catalog import Kind
 from dpdb.server.asking import Front, result
 from dpdb.server.messages import Action, Request, Shape
-from dpdb.server.postgres.catalogue.statements import Answerable, bound, is_public
+from dpdb.server.postgres.catalogue.statements import Answerable, bound, is_public, wants_nothing
 from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.control import Control
 from dpdb.server.postgres.protocol import Refusal
@@ -144,6 +144,10 @@ class Questions:
             if public is not None:
                 rows = await self._catalogue.work(self._analyst, public.rows)
                 return Result(f"SELECT {len(rows)}", public.columns, rows)
+            if wants_nothing(statement.text):
+                known = intervals if intervals is not None else self.control.intervals
+                columns = await self.columns(statement, values, kinds, intervals=known)
+                return Result("SELECT 0", columns)
         answer = await self._ask(Action.EXECUTE, statement, values)
         if statement.word in ("SET", "CREATE", "DROP"):
             return Result(statement.word)

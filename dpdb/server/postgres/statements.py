@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from dpdb.errors import DpdbError, StatementError
 from dpdb.policy.catalog import Kind, Table
@@ -15,6 +16,7 @@ from dpdb.sql.text.splitting import next_piece, skip_ignored
 from dpdb.sql.text.tokens import read_tokens
 
 MOST_PARAMETERS = 1000
+_MARKER = re.compile(r"\$([0-9]{1,4})(?![0-9])")
 _WORD, _EXPLAIN = re.compile(r"\w+"), re.compile(r"^EXPLAIN\s", re.IGNORECASE)
 
 
@@ -62,22 +64,34 @@ def marked(text: str) -> tuple[str, list[int]]:
     except StatementError:
         return text, []  # whoever answers it says what is wrong
     parts, numbers, after = [], list[int](), 0
-    for token in tokens:
-        number = token.text[1:]
-        if token.text.startswith("$") and number.isascii() and number.isdecimal() and (
-            text[token.start] == "$" and 0 < int(number[:6]) <= MOST_PARAMETERS
-        ):  # fmt: skip
-            parts += [text[after : token.start], "?".ljust(len(token.text))]
-            numbers.append(int(number))
-            after = token.end + 1
+    for start, end, number in _markers(tokens, text):
+        parts += [text[after:start], "?".ljust(end - start)]
+        numbers.append(number)
+        after = end
     return "".join([*parts, text[after:]]), numbers
 
 
+def _markers(tokens: Iterable[Token], text: str) -> Iterator[tuple[int, int, int]]:
+    """The places of each `$1` and its number."""
+    for token in tokens:
+        if (found := _MARKER.match(text, token.start)) and token.end + 1 == found.end():
+            number = int(found[1])
+            if 0 < number <= MOST_PARAMETERS:
+                yield token.start, found.end(), number
+
+
 def tree_of(text: str) -> exp.Expr | None:
-    """sqlglot's tree by the rules of PostgreSQL; None where it has none."""
+    """sqlglot's tree by the rules of PostgreSQL; None where it has none.
+
+    It reads `$1,$` as the beginning of a text, but not `$1 ,$`.
+    """
     try:
-        read_tokens(text.replace("~", " "))  # within the limits on nesting and length
-        return sqlglot.parse_one(text, dialect="postgres")
+        tokens = read_tokens(text.replace("~", " "))  # within the limits on nesting and length
+        parts, after = list[str](), 0
+        for _, end, _ in _markers(tokens, text):
+            parts += [text[after:end], " "]
+            after = end
+        return sqlglot.parse_one("".join([*parts, text[after:]]), dialect="postgres")
     except Exception:  # sqlglot's own errors are of many types
         return None
 
@@ -96,7 +110,7 @@ def unvalued(text: str, labels: Sequence[str]) -> tuple[str, ...]:
 
 _COMPARISONS = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like, exp.ILike,
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod,
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least,
 )  # fmt: skip
 _CASTS = {
     Kind.INTEGER: ("INT", "BIGINT", "SMALLINT", "OID"),
@@ -129,8 +143,10 @@ def parameter_kinds(
 def _beside(node: exp.Expr, tables: Sequence[Table]) -> Kind | None:
     for _ in range(5):
         parent = node.parent
-        if isinstance(parent, exp.Limit | exp.Offset):
+        if isinstance(parent, exp.Limit | exp.Offset | exp.Round):
             return Kind.INTEGER
+        if isinstance(parent, exp.Quantile):
+            return Kind.NUMBER
         if isinstance(parent, exp.Cast):
             word = re.match(r"\w*", parent.to.sql("postgres").upper())
             assert word is not None
@@ -164,7 +180,7 @@ def _columns_kind(tree: exp.Expr, tables: Sequence[Table]) -> Kind | None:
 
 DUMMIES = {
     Kind.INTEGER: 1,
-    Kind.NUMBER: 1.5,
+    Kind.NUMBER: 0.5,
     Kind.BOOLEAN: True,
     Kind.DATE: {"date": "2000-01-01"},
     Kind.TIMESTAMP: {"timestamp": "2000-01-01 00:00:00"},

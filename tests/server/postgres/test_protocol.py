@@ -95,6 +95,8 @@ def binary(*values: bytes) -> bytes:
         ("SELECT * FROM people LIMIT 0", None),
         ("SET dp_intervals = on", None),
         ("SELECT 1 + $1", b"2"),
+        ("SELECT COUNT(*) FROM people WHERE zip IN ($1,$1) AND age < COALESCE($1, 40)", b"30"),
+        ("SELECT QUANTILE(age, $1) FROM people", b"0.25"),
     ],
 )
 def test_what_is_described_is_what_is_sent(wired: Wired, statement: str, value: bytes) -> None:
@@ -216,6 +218,24 @@ def test_what_was_charged_before_an_error_stays_charged_and_told(wired: Wired) -
     third = balance(wired)
     assert third != second
     assert not [each for each in wired.desk.executed() if each == COUNT.format(57)]
+
+
+def test_no_rows_are_free(wired: Wired) -> None:
+    paid = balance(wired)
+    for statement in (
+        "SELECT COUNT(*) FROM people WHERE age > 58 LIMIT 0",
+        "SELECT zip, SUM(age) AS s FROM people WHERE age > 58 GROUP BY zip LIMIT 0",
+        "SELECT * FROM (SELECT zip, COUNT(*) FROM people WHERE age > 58 GROUP BY zip) q WHERE 1 = 0",
+    ):
+        got = told(wired, query(statement))
+        assert got.kinds == "TCZ"
+        assert types(got.of("T")[0])[:2] == ([20, 20] if "zip" in statement else [20])
+    assert balance(wired) == paid
+    for statement in (
+        "SELECT COUNT(*) FROM people WHERE 1 = 0",
+        "SELECT SUM(age) FROM people WHERE false LIMIT 5",
+    ):
+        assert told(wired, query(statement)).kinds == "TDNCZ"
 
 
 def test_a_statement_that_is_prepared_once_is_paid_once(wired: Wired) -> None:

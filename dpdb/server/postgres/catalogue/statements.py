@@ -121,18 +121,30 @@ def _no_rows(tree: exp.Select, tables: Sequence[Table]) -> Columns | None:
 
     Such are `SELECT * FROM t LIMIT 0` and `SELECT * FROM t WHERE 1 = 0`; None for others.
     """
-    return _columns(tree, tables) if _wants_nothing(tree) else None
+    return _columns(tree, tables) if _is_limited(tree) or _is_false(tree) else None
 
 
-def _wants_nothing(tree: exp.Select) -> bool:
-    """Whether a SELECT of single rows has none, by its text."""
-    limit, where = tree.args.get("limit"), tree.args.get("where")
-    if isinstance(limit, exp.Limit) and limit.expression.sql() == "0":
-        return True
+def wants_nothing(text: str) -> bool:
+    """Whether a SELECT has no rows by its text, so that its columns are all there is to tell."""
+    tree = tree_of(text) if _NOTHING.search(text) else None
+    if not isinstance(tree, exp.Select):
+        return False
+    folds = tree.args.get("group") or any(each.find(exp.AggFunc) for each in tree.expressions)
+    return _is_limited(tree) or (_is_false(tree) and not folds)
+
+
+def _is_limited(tree: exp.Select) -> bool:
+    """Whether a SELECT ends in LIMIT 0."""
+    limit = tree.args.get("limit")
+    return isinstance(limit, exp.Limit) and limit.expression.sql() == "0"
+
+
+def _is_false(tree: exp.Select) -> bool:
+    """Whether WHERE is false by its text."""
+    where = tree.args.get("where")
     condition = where.this.unnest() if where else None
     if isinstance(condition, exp.EQ):
-        sides = {condition.left.sql(), condition.right.sql()}
-        return sides == {"0", "1"}
+        return {condition.left.sql(), condition.right.sql()} == {"0", "1"}
     return isinstance(condition, exp.Boolean) and not condition.this
 
 
