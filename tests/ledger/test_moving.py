@@ -60,6 +60,8 @@ def test_a_ledger_goes_on_wherever_it_is_moved(
         assert counts == [len(kept), 1]
         with pytest.raises(LedgerError, match="was moved to"):
             ledger.charge(LOSS, None)
+        with pytest.raises(LedgerError, match="was moved to"):
+            LastingLedger.open(policy)
         policy = moved(policy, place)
         now = LastingLedger.open(policy, "alice")
         assert verify(now.book)[: len(before)] == before

@@ -237,8 +237,10 @@ class Book(ABC):
 
         Returns the number of that entry.
         """
-        number, kept = anchor.last()
-        if number > self.last().entry.number or self.at(number).seal != kept:
+        (number, kept), last = anchor.last(), self.last().entry
+        if number > last.number or self.at(number).seal != kept:
+            if (to := moved_to(last)) is not None:
+                raise has_moved(self, to)
             raise LedgerError(
                 f"{self.place} is older than {anchor.path} says, or another ledger",
                 hint="charges are missing in it, and it must not be used",

@@ -224,7 +224,7 @@ def create(
             server.send(*pending)
             pending.clear()
 
-    made = _make_key(key, contents.key, named.place)
+    made = False
     try:
         with server.errors():
             [there] = server.send(
@@ -232,6 +232,7 @@ def create(
             )
             schema = [] if there else [(f"CREATE SCHEMA {named.schema}",)]
             server.send(*((each,) for each in BEGIN), *schema, *((each,) for each in _SCHEMA))
+            made = _make_key(key, contents.key, named.place)
             contents.add_to(add, lambda text: without_key(text, contents.key))
             last = "SELECT number, seal FROM {0}entries ORDER BY 1 DESC LIMIT 1"
             server.send(*pending, (f"INSERT INTO {{0}}head {last}",))
