@@ -249,6 +249,8 @@ def test_queries_as_tools_write_them(large: Tables) -> None:
         "GROUP BY 1 HAVING c.relname LIKE 't1_' ORDER BY 1 DESC LIMIT 1": [("t19", 50, 50, "c0,c1")],
         "WITH a AS (SELECT relname AS n FROM pg_class) SELECT array_agg(n ORDER BY n) FROM a "
         "WHERE n IN ('t1', 't2')": [("{t1,t2}",)],
+        "SELECT (WITH a AS (SELECT min(attnum) AS n FROM pg_attribute) SELECT n + c.oid FROM a) "
+        "FROM pg_class c WHERE relname IN ('t0', 't5') ORDER BY 1": [(16385,), (16390,)],
         "SELECT c.relname, t.typname FROM pg_class c FULL JOIN pg_type t ON c.relname = t.typname "
         "WHERE c.relname = 't0' OR t.typname = 'bool' ORDER BY 1": [("t0", None), (None, "bool")],
         "SELECT t.typname FROM pg_class c RIGHT JOIN pg_type t ON t.oid = c.oid "

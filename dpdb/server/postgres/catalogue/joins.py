@@ -5,7 +5,7 @@ The work of a join is so that of its result, and not of all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -180,12 +180,14 @@ def _met(level: Level, envs: Sequence[Env], around: Env, before: Env, work: Work
         yield from ((*before, row) for place, row in enumerate(rows) if place not in met)
 
 
-def _index(level: Level, rows: Sequence[Row], around: Env, work: Work) -> dict[Row, Iterable[int]]:
+def _index(
+    level: Level, rows: Sequence[Row], around: Env, work: Work
+) -> Mapping[Row, Sequence[int]]:
     """The places of the rows by the values of their keys; NULL equals nothing."""
     if not level.keys:
         return {(): range(len(rows))}
     if level.kept is not None:
-        return {**level.kept}
+        return level.kept
     pad: Env = ((),) * level.relation.source.place
     index = dict[Row, list[int]]()
     work.spend(len(rows) * len(level.keys))
@@ -195,4 +197,4 @@ def _index(level: Level, rows: Sequence[Row], around: Env, work: Work) -> dict[R
             index.setdefault(key, []).append(place)
     if level.relation.is_fixed:
         level.kept = index
-    return {**index}
+    return index

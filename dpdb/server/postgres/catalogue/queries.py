@@ -72,7 +72,7 @@ class Queries:
         raise refused(tree)
 
     def _united(self, tree: exp.SetOperation, outer: Scope | None) -> Query:
-        self._share(tree, outer)
+        self._share(tree)
         first, second = self.bind(tree.left, outer), self.bind(tree.right, outer)
         if len(first.columns) != len(second.columns):
             raise Refusal("42601", "each query of a union must have the same number of columns")
@@ -109,21 +109,21 @@ class Queries:
         columns = tuple((f"column{at}", each.kind) for at, each in enumerate(tuples[0], 1))
         return Query(columns, lambda env: [tuple(e.value(env) for e in row) for row in tuples])
 
-    def _share(self, tree: exp.Expr, outer: Scope | None) -> None:
-        """Know the queries of WITH, each of which is answered once."""
+    def _share(self, tree: exp.Expr) -> None:
+        """Know the queries of WITH, which see no query around them, and are answered once."""
         shared = tree.args.get("with_")
         if shared is None:
             return
         if shared.args.get("recursive"):
             raise refused("WITH RECURSIVE")
         for each in shared.expressions:
-            query, kept = self.bind(each.this, outer), list[Sequence[Row]]()
+            query, kept = self.bind(each.this, None), list[Sequence[Row]]()
 
             def rows(
-                env: Env, query: Query = query, kept: list[Sequence[Row]] = kept
+                _: Env, query: Query = query, kept: list[Sequence[Row]] = kept
             ) -> Sequence[Row]:
                 if not kept:
-                    kept.append(query.rows(env))
+                    kept.append(query.rows(()))
                 return kept[0]
 
             columns = renamed(query.columns, each.args["alias"])
@@ -132,7 +132,7 @@ class Queries:
     def _select(self, tree: exp.Select, outer: Scope | None) -> Query:
         if unknown := [name for name, part in tree.args.items() if part and name not in _PARTS]:
             raise refused(f"{unknown[0]} of SELECT")
-        self._share(tree, outer)
+        self._share(tree)
         nodes, joins = flat(tree)
         scope = _inside(outer, len(nodes))
         relations = []
