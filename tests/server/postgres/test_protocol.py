@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpdb.policy.reading.reader import read_policy
+from dpdb.server.postgres import held
 from tests.server.postgres.mutated import (
     FLUSH,
     SYNC,
@@ -256,6 +257,19 @@ def test_what_a_connection_holds_is_bounded(wired: Wired) -> None:
     assert freed.states == []
     many = message(b"P", text("") + text("SELECT 1") + struct.pack("!h", 2000) + b"\0" * 8000)
     assert told(wired, many, SYNC).states == ["54000"]
+
+
+def test_rows_that_wait_are_bounded(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_WAITING_BYTES", 20)
+    statement = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
+    asked = [
+        part
+        for name in ("a", "b")
+        for part in (parse("", statement), bind(name, ""), execute(name, 1))
+    ]
+    got = told(wired, query("BEGIN"), *asked, SYNC)
+    assert got.kinds == "CZ12NDs12NDEZ"
+    assert got.states == ["53400"]
 
 
 def everything(desk: NearDesk) -> list[bytes]:
