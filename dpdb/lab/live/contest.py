@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from dpdb.answers.answer import Answer
+from dpdb.answers.formats.footer import NOT_PRIVATE
 from dpdb.errors import DpdbError, printable
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import find
@@ -40,6 +41,7 @@ TRIALS = 100
 """The runs of an attack file."""
 MOST_ROWS = 60
 """The rows of an answer that are shown."""
+_SEEDED = f" · {NOT_PRIVATE}"
 _WITHOUT_OPTIONS = ("SET", "SHOW", "DESC")
 YES_NO = ("yes", "no")
 TASKS: dict[str, range | tuple[str, str]] = {
@@ -208,8 +210,8 @@ class Referee:
             "header": [name for name, _ in view.header],
             "rows": [list(each) for each in view.rows[:MOST_ROWS]],
             # The noise has a seed, so that a restart tells the same. Nobody in the class knows it.
-            "lines": [each.removesuffix(" · not private") for each in view.lines],
-            "outline": [list(each) for each in view.outline],
+            "lines": [each.removesuffix(_SEEDED) for each in view.lines],
+            "outline": [[name, text.removesuffix(_SEEDED)] for name, text in view.outline],
             "used": float(budget - answer.balance.epsilon_left),
         }
 

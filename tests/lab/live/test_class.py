@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from http.client import HTTPConnection
@@ -98,33 +98,34 @@ def test_secret_links_other_sites_and_hostile_names(served: Taught) -> None:
         assert "<img" not in text
 
 
-def events(served: Taught, path: str, cookie: str, many: int) -> list[dict[str, str]]:
-    """The first states of a stream."""
+def events(
+    served: Taught, path: str, cookie: str, then: Callable[[], object] | None = None
+) -> list[dict[str, str]]:
+    """The first state of a stream, and the next one after `then`."""
     connection = HTTPConnection("127.0.0.1", served.port, timeout=20)
     connection.request("GET", path, headers={"Cookie": cookie})
     response = connection.getresponse()
     assert response.headers["x-accel-buffering"] == "no"
     assert response.headers["content-type"].startswith("text/event-stream")
     found = list[dict[str, str]]()
-    while len(found) < many:
+    while len(found) < (1 if then is None else 2):
         line = response.readline().decode()
-        found += [json.loads(line[5:])] if line.startswith("data:") else []
+        if line.startswith("data:"):
+            found.append(json.loads(line[5:]))
+            if then is not None and len(found) == 1:
+                then()
     connection.close()
     return found
 
 
 def test_events_are_whole_states_with_numbers(served: Taught) -> None:
     _, cookie = served.join("Ada")
-    [state] = events(served, "/events/seat", cookie, 1)
+    [state] = events(served, "/events/seat", cookie)
     assert state["html"] in served.get("/", cookie).text
-    with ThreadPoolExecutor(1) as thread:
-        followed = thread.submit(
-            events, served, "/events/board", served.get(served.board).cookie, 2
-        )
-        while "Bob" not in str(served.file.state.present):
-            served.join("Bob")
-        first, second = followed.result()
+    board = served.get(served.board).cookie
+    first, second = events(served, "/events/board", board, lambda: served.join("Bob"))
     assert first["number"] < second["number"]
+    assert "Bob" not in first["html"]
     assert "Ada" in second["html"]
     assert "Bob" in second["html"]
     page = served.get("/", cookie).text

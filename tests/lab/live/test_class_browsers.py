@@ -88,6 +88,32 @@ def test_a_class_in_four_browsers(browser: Browser, tmp_path: Path) -> None:
         ada.get_by_role("button", name="Ask").click()
         bit = served.file.state.room.bits[1]
         expect(board.get_by_role("main")).to_contain_text(f"seat IN (2)→ {bit}")
+
+        # The contest and a sheet, with the script and without, by keyboard, at 200 %.
         ada.evaluate("document.documentElement.style.fontSize = '200%'")
         assert is_as_wide_as_its_window(ada)
+        teacher.get_by_role("button", name="Contest").click()
+        teacher.get_by_label("Attack").select_option("membership")
+        teacher.get_by_role("button", name="Start").click()
+        ada.get_by_label("Statement").fill("SELECT COUNT(*) FROM people")
+        assert is_as_wide_as_its_window(ada)
+        ada.get_by_role("button", name="Ask").click()
+        expect(ada.get_by_role("table")).to_contain_text("COUNT(*)")
+        eve.goto(served.origin)
+        eve.get_by_label("yes", exact=True).focus()
+        eve.keyboard.press("Space")
+        eve.keyboard.press("Enter")
+        expect(eve.get_by_role("main")).to_contain_text("ε used 0")
+        expect(board.get_by_role("rowheader")).to_have_text([EVIL])
+        teacher.get_by_role("button", name="Sheet").click()
+        teacher.get_by_role("button", name="Hand out").click()
+        first = ada.get_by_role("textbox").first
+        first.press_sequentially("50")
+        assert is_as_wide_as_its_window(ada)
+        expect(teacher.get_by_role("row").nth(1)).to_contain_text("Ada1")  # while it is typed
+        ada.reload()
+        expect(first).to_have_value("50")
+        eve.goto(served.origin)
+        eve.get_by_role("button", name="Hand in").click()
+        expect(eve.get_by_role("status").last).to_contain_text("Handed in")
         assert len(served.file.state.present) == 2
