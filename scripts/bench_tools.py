@@ -96,11 +96,15 @@ def session(policy: Policy, epsilon: str = "0.1") -> Session:
 
 
 class Process(NamedTuple):
-    """A process: the seconds of its work and of all of it, and the MiB at its peak."""
+    """A process: the seconds of its work and of all of it, and the MiB at its peak.
+
+    `together` are those of its own processes at their peaks, too.
+    """
 
     work: float
     whole: float
     peak: float
+    together: float
 
 
 _PROGRAM = """
@@ -111,9 +115,13 @@ given = pickle.loads(Path(sys.argv[1]).read_bytes())
 started = time.perf_counter()
 {work}
 taken = time.perf_counter() - started
-lines = Path("/proc/self/status").read_text().splitlines()
+peaks = []
+begun = [each.read_text().split() for each in Path("/proc/self/task").glob("*/children")]
+for process in ["self", *sum(begun, [])]:
+    lines = Path(f"/proc/{{process}}/status").read_text().splitlines()
+    peaks += [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
 print()
-print(taken, next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+print(taken, max(peaks), sum(peaks))
 """
 
 
@@ -121,6 +129,8 @@ def fresh(
     programs: Mapping[str, tuple[str, str]], given: object, directory: Path, rounds: int
 ) -> dict[str, Process]:
     """The medians of fresh processes in turns, each of imports and work on what is `given`.
+
+    The peak is that of the largest process.
 
     Linux is asked for the peak since exec, as a child would inherit its parent's in ru_maxrss.
     """
@@ -136,8 +146,8 @@ def fresh(
                 check=True, capture_output=True, text=True,
             )  # fmt: skip
             whole = time.perf_counter() - started
-            work_seconds, peak = ended.stdout.splitlines()[-1].split()
-            found[name].append(Process(float(work_seconds), whole, int(peak) / 1024))
+            work_seconds, *peaks = map(float, ended.stdout.splitlines()[-1].split())
+            found[name].append(Process(work_seconds, whole, *(peak / 1024 for peak in peaks)))
     return {
         name: Process(*map(statistics.median, zip(*each, strict=True)))
         for name, each in found.items()
