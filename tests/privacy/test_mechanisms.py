@@ -24,19 +24,30 @@ from tests.support.optional import PLENTY, asking, opened
 
 ROOT = Path(__file__).parents[2] / "dpdb"
 CONCRETE = {mechanism.__name__ for mechanism in MECHANISMS}
+PRIVACY = "dpdb.privacy"
 ALLOWED = ("privacy", "session/purchases/executor.py", "plan/physical/mechanism_choice.py")
 
 
 def named(source: str) -> Iterator[str]:
     """The concrete mechanisms that a module imports, or reaches through their module."""
-    for node in ast.walk(ast.parse(source)):
+    nodes = list(ast.walk(ast.parse(source)))
+    ours = {"dpdb"}
+    for node in nodes:
         match node:
-            case ast.ImportFrom(names=names):
+            case ast.ImportFrom(module=str(module), names=names) if module.startswith(PRIVACY):
+                ours |= {each.asname or each.name for each in names}
                 yield from (each.name for each in names if each.name in CONCRETE)
-            case ast.Attribute(value=ast.Name("exp")):  # a node of sqlglot
-                pass
-            case ast.Attribute(attr=attr) if attr in CONCRETE:
-                yield attr
+            case ast.Import(names=names):
+                ours |= {
+                    each.asname for each in names if each.asname and each.name.startswith(PRIVACY)
+                }
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in CONCRETE:
+            root = node.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in ours:
+                yield node.attr
 
 
 def elsewhere() -> list[Path]:
@@ -55,6 +66,8 @@ def test_a_named_mechanism_is_found() -> None:
         "from dpdb.privacy.mechanisms.laplace import Laplace as L",
         "from dpdb.privacy.mechanisms import gaussian\nisinstance(x, gaussian.Gaussian)",
         "from dpdb.privacy.mechanisms.selections.walk import Walk",
+        "import dpdb.privacy.mechanisms.laplace as l\nl.Laplace",
+        "import dpdb.privacy.mechanisms.laplace\ndpdb.privacy.mechanisms.laplace.Laplace",
     ):
         assert set(named(wrong))
 

@@ -368,7 +368,7 @@ def test_busy_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     _page, cookie, csrf = opened(served)
     monkeypatch.setattr(served.desk, "busy", True)
     form = {"csrf": csrf, "statement": f"{COUNT} WHERE age > 50", "do": "run"}
-    assert served.post("/ask", form, cookie).status == 503
+    assert served.post("/ask", form, cookie).status == 429
 
 
 def test_every_refused_login_is_told_alike(known: Served) -> None:

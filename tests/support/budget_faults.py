@@ -78,7 +78,7 @@ BUDGETS = (
         "filters over another version of the data exclude each other",
         "another session",
         [Change("ledger.book.state:_is_same_budget", "return (", "return True or ("),
-         Change("ledger.custodian:_decide", "elif decision.version == number:", "elif False:"),
+         Change("ledger.custodian:decided", "elif decision.version == number:", "elif False:"),
          Change("ledger.lasting:LastingLedger._read", "decision.version != self._session.opened.version",
                 "False")],
         "ledger/test_lasting.py::test_other_data_end_the_sessions_on_the_old_ones",

@@ -155,6 +155,28 @@ NOISE = (
         "privacy/noise/test_walk.py::test_stops_fit_the_law",
     ),
     Mutant(
+        "totals of a block without noise",
+        "a census block",
+        [Change(_NOISE, _SUM, "numbers.ravel()")],
+        "lab/test_attacks.py::test_attack[census]",
+        slow=True,
+    ),
+    Mutant(
+        "a rate that asking cannot reach is not marked",
+        "a student's attack",
+        [Change("lab.classroom.scores:Row.note", "if self.beyond", "if False")],
+        "lab/test_scores.py::test_ranks_are_shared_where_intervals_overlap",
+        slow=True,
+    ),
+    Mutant(
+        "a search whose threshold has no noise",
+        "a search that tells only yes or no",
+        [Change("privacy.noise.thresholds:_stops", "threshold = geometric(",
+                "threshold = 0 * geometric(")],
+        "privacy/noise/test_walk.py::test_stops_fit_the_law",
+        slow=True,
+    ),
+    Mutant(
         "a better answer to the same question with noise of its own, at the difference in price",
         "two views",
         [Change("privacy.noise.refinement:GradualNoise._next", "if not step:", "if True:"),
@@ -176,7 +198,7 @@ ROWS = (
     Mutant(
         "the orders of a customer are taken for as many customers",
         "one person, many rows",
-        [Change("engines.units.keys:TableOwners.of", "table.chain is None", "True")],
+        [Change("engines.units.keys:TableOwners.named_by", "owner.chain is not None", "False")],
         "engines/conformance/test_chains.py::test_a_row_is_its_order_s_customer_s",
     ),
     Mutant(

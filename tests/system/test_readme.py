@@ -91,7 +91,7 @@ RUN = {
         *("howto", "budgets", "serve", "policy", "sources", "ledger", "tpch"),
         *("school", "funnel", "survey", "messages"),  # test_examples
     },
-    "sql": {"howto", "sql", "tpch"},
+    "sql": {"howto", "sql", "tpch", "ledger"},
     "pycon": {"README", "python"},
     "ipython": {"python"},
     "python": {"teaching", "lesson", "python", "serve"},

@@ -37,7 +37,7 @@ def test_every_subcommand_is_in_the_table() -> None:
     folder = Path(commands.__file__).parent
     paths = [path for path in folder.rglob("*.py") if "\ndef main(words" in path.read_text()]
     modules = {".".join(path.relative_to(folder).with_suffix("").parts) for path in paths}
-    modules.remove("lab.room")  # `dpdb lab room` is reached by way of `dpdb lab`
+    modules -= {"lab.room", "lab.serve"}  # they are reached by way of `dpdb lab`
     assert modules == {command.module for command in SUBCOMMANDS.values()}
 
 
