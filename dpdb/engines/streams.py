@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from dpdb.engines.passes.blocks import (
     counted_rows,
     whole_units,
 )
-from dpdb.engines.passes.pool import Pool, Processes, can_start, started, usual_workers
 from dpdb.engines.protocol import MAX_ROWS, Exact, KeyCounts, too_large
 from dpdb.engines.sources.protocol import Loaded, Partition, Version, has_changed
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, adds_up
@@ -41,6 +40,11 @@ from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.storage import Storage
 from dpdb.records import dataclass
 from dpdb.vectors.vector import AnyVector
+
+if TYPE_CHECKING:
+    from dpdb.engines.passes.pool import Pool
+
+# ruff: noqa: PLC0415 - most sessions begin no pool, for which sockets would be imported
 
 BLOCK = 2**19
 """The rows of a block: what is held of them at a time is a few times what they take as columns."""
@@ -171,7 +175,7 @@ class StreamEngine(MemoryEngine):
         alone are gone over by threads about as fast, so a pool is for free texts unless the policy
         has `workers`. It starts once so much is gone over that it has saved what it takes to start.
         """
-        if pieces < 2 or table.storage is not Storage.PARQUET or not can_start():
+        if pieces < 2 or table.storage is not Storage.PARQUET:
             return None
         workers = table.workers
         if workers is None:
@@ -181,8 +185,10 @@ class StreamEngine(MemoryEngine):
             self._gone_over += size
             if self._gone_over < STARTED:
                 return None
-            workers = usual_workers()
-        if workers < 2:
+        from dpdb.engines.passes.pool import can_start, started, usual_workers
+
+        workers = workers or usual_workers()
+        if workers < 2 or not can_start():
             return None
         if self._pool is None or not self._pool.holds(workers):
             self._pool = started(workers)
@@ -226,6 +232,8 @@ class Scan(Runner[Rows], Generic[Rows]):
         if pool is None:
             Threads(partitions, read, max(1, min(engine.threads, len(partitions)))).each(blocks)
         else:
+            from dpdb.engines.passes.pool import Processes
+
             Processes(pool, source, self.names, partitions).each(blocks)
         if blocks.version is None:
             blocks.add(source.load(self.names))

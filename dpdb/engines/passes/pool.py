@@ -60,6 +60,8 @@ def can_start() -> bool:
 
 def usual_workers() -> int:
     """The processes of a pool: one for each processor, for which half of the memory is enough."""
+    if not can_start():
+        return 1
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = Path("/sys/fs/cgroup/memory.max")  # of a container or a service
     if limit.exists() and (written := limit.read_text().strip()).isdecimal():

@@ -257,7 +257,7 @@ def test_a_statement_that_loses_a_process_is_charged_and_the_next_has_others(
         used.append(pool)
         return Processes(pool, *given)
 
-    monkeypatch.setattr("dpdb.engines.streams.Processes", watched)
+    monkeypatch.setattr(pools, "Processes", watched)
     session.execute("SELECT COUNT(word) FROM t")
     assert not used  # until they have started, threads go over the table
     engine: Any = session._backends._engine
