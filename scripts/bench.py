@@ -25,6 +25,7 @@ import bench_ledger
 import bench_loading
 import bench_moments
 import bench_people
+import bench_rows_of_two
 import bench_serve
 import bench_session
 import bench_small
@@ -37,12 +38,17 @@ SECTIONS: dict[str, Section] = {
     "loading": lambda directory, _: bench_loading.run(directory),
     "streams": lambda directory, given: bench_streams.run(directory, given.rows),
     "moments": lambda directory, _: bench_moments.run(directory),
-    "accuracy": lambda *_: bench_accuracy.run(),
+    "accuracy": lambda *_: _accuracy(),
     "joint": lambda *_: bench_joint.run(),
     "people": lambda *_: bench_people.run(),
     "ledger": lambda directory, given: bench_ledger.run(directory, given.seconds),
     "serve": lambda directory, given: bench_serve.run(directory, given.seconds),
 }
+
+
+def _accuracy() -> None:
+    bench_accuracy.run()
+    bench_rows_of_two.run()
 
 
 def main() -> None:

@@ -43,7 +43,8 @@ SAMPLE_ROWS = 10_000
 _IDENTITIES = frozenset(
     ("id", "uid", "uuid", "guid", "key", "nr", "no", "number", "name", "email", "mail", "phone",
      "ssn", "person", "patient", "customer", "client", "user", "member", "employee", "student",
-     "pupil", "household", "subject", "participant", "account")
+     "pupil", "household", "subject", "participant", "account", "sender", "receiver", "supplier",
+     "vendor", "seller", "buyer")
 )  # fmt: skip
 """Words that columns are called by which say whom a row is about."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

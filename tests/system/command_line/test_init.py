@@ -323,3 +323,14 @@ def test_a_draft_that_cannot_be_written_leaves_no_file(make: Make) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"error: cannot write {policy}: ")
     assert not policy.exists()
+
+
+def test_two_columns_that_may_name_units_are_asked_about(run: Run, make: Make) -> None:
+    rows = "sender,receiver,words\n1,2,30\n2,3,8\n"
+    draft = run("init", make(rows)).out
+    asked = next(line for line in draft.splitlines() if line.startswith("# unit = "))
+    declared = asked.removeprefix("# ").partition(", with units")[0]
+    policy = draft.replace('unit = "row"', f"{declared}  ", 1)
+    policy = policy.replace("[privacy]\n", '[privacy]\nunits = ["person"]\n')
+    shown = run(make(rows, policy), "--csv", "-c", "SHOW TABLES").out
+    assert "person: sender, person: receiver" in shown

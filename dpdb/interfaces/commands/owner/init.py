@@ -115,17 +115,34 @@ def _policy_text(tables: Sequence[Draft], output: Path | None) -> str:
 
 def _table_text(draft: Draft, output: Path | None) -> str:
     table = draft.table
-    units = ", ".join(_plain(name) for name in draft.units)
     text = _TABLE.format(
         table=_key(table.name),
         place=_place(table, output),
         format="".join(f"{line}\n" for line in _format_lines(draft)),
-        units=f"# by their names perhaps: {units}\n" if units else "",
+        units="".join(f"# {line}\n" for line in _unit_lines(draft)),
     )
     columns = zip(table.columns, draft.types, strict=True)
     return text + "".join(
         _lines(column.name, suggested, draft.rows) for column, suggested in columns
     )
+
+
+def _unit_lines(draft: Draft) -> list[str]:
+    """Hints at the columns that may say whom a row is about; of two a row may be about both."""
+    names = [*draft.units]
+    if not names:
+        return []
+    lines = [f"by their names perhaps: {', '.join(map(_plain, names))}"]
+    if len(names) == 2:
+        one, other = map(_string, map(_plain, names))
+        lines += [
+            f"whose is a row? if {_plain(names[0])} and {_plain(names[1])} name two who are both"
+            " to be protected:",
+            f'unit = {{ person = [{one}, {other}] }}, with units = ["person"] in [privacy]; or',
+            f'unit = {{ customer = {one}, supplier = {other} }}, with units = ["customer",'
+            ' "supplier"]: dpdb help messages',
+        ]
+    return lines
 
 
 def _place(table: Table, output: Path | None) -> str:
