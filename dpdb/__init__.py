@@ -15,8 +15,8 @@ Where a statement goes, room by room; each room's docstring says what the room m
 
     interfaces   the command line, the prompt, the notebook
     dbapi        a session as a connection by PEP 249; SQLAlchemy's dialect is one of the doors
-    server       people and programs ask over the network, from one lasting budget
     lab          attacks, and studies of risk and accuracy
+    server       people and programs ask over the network, from one lasting budget
     session      from a statement to its answer: price, debit, exact results, noise
     answers      after the noise: estimates, intervals, tables
     engines      before the noise: exact results from a file
