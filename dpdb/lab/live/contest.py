@@ -117,12 +117,13 @@ class Referee:
     async def hand_in(self, seat: Seat, fields: dict[str, str]) -> None:
         """Take an attack file, which is then played; raises Unwelcome where there is no sandbox."""
         form, code = fields.get("form", ""), fields.get("code", "").replace("\r\n", "\n")
-        if self._is_done(form) or not code.strip():
-            return
-        if await asyncio.to_thread(sandbox) is Sandbox.NONE:
-            raise Unwelcome("files are not taken: this machine has no sandbox to run them in")
-        self._file.record("contest.file", form=form, seat=seat.number, code=code)
-        self._play(seat.number)
+        async with self._lock(seat):
+            if self._is_done(form) or not code.strip():
+                return
+            if await asyncio.to_thread(sandbox) is Sandbox.NONE:
+                raise Unwelcome("files are not taken: this machine has no sandbox to run them in")
+            self._file.record("contest.file", form=form, seat=seat.number, code=code)
+            self._play(seat.number)
 
     def resume(self) -> None:
         """Play the files that a restart has interrupted."""

@@ -93,6 +93,12 @@ def test_questions_cost_guesses_are_judged_and_secrets_differ(
         [row] = csv.DictReader(io.StringIO(served.get("/contest.csv", cookie).text))
         assert (row["student"], row["tries"], row["rank"]) == ("Bob", "8", "1")
         assert served.get("/contest.csv", ada).status == 403
+        # Who is right 30 times with ε 0.1 each has not found that out by asking.
+        right = {"seat": 1, "guess": "yes", "truth": "yes", "hits": 1, "tries": 1, "used": 0.1}
+        for n in range(30):
+            served.file.record("contest.guess", form=f"cheat {n}", **right)
+        board = served.get("/board", served.get(served.board).cookie).text
+        assert "not by asking" in board
 
 
 @pytest.mark.skipif(box.sandbox() is Sandbox.NONE, reason="no sandbox here")

@@ -135,6 +135,7 @@ def _list(options: argparse.Namespace) -> int:
     print("\ndpdb lab NAME runs one, dpdb lab --all --html DIR all of them.")
     print("dpdb lab room plays the reconstruction with thirty secret bits of your own.")
     print("dpdb lab audit measures the ε of a mechanism, and finds mistakes in it.")
+    print("dpdb lab serve holds the lesson in the browsers of a class.")
     print("dpdb help lesson is a plan for ninety minutes with a class.")
     return 0
 
