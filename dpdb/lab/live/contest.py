@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -172,9 +172,8 @@ class Referee:
         team = contest.teams.get(seat.number, Team())
         found = []
         if team.rounds:
-            played = [Played(each["hits"], each["tries"], each["used"]) for each in team.rounds]
-            defence = Protected(contest.epsilon, QUESTIONS)
-            found.append(row(seat.name, defence, self.attack, played, Sandbox.BUBBLEWRAP))
+            played = (Played(each["hits"], each["tries"], each["used"]) for each in team.rounds)
+            found.append(_by_hand(seat.name, contest.task, contest.epsilon, tuple(played)))
         if team.score and "row" in team.score:
             told = dict(team.score["row"])
             told |= {"used": tuple(told["used"]), "sandbox": Sandbox(told["sandbox"])}
@@ -263,6 +262,13 @@ def _executed(session: Session, asked: Event, *, explain: bool) -> Answer:
         return session.explain(statement, epsilon=epsilon)
     takes_none = statement.upper().startswith(_WITHOUT_OPTIONS)
     return session.execute(statement, epsilon=None if takes_none else epsilon)
+
+
+@lru_cache(maxsize=256)
+def _by_hand(name: str, task: str, epsilon: float, played: tuple[Played, ...]) -> Row:
+    """The line of guesses by hand; one is new where thirty are shown, and intervals take time."""
+    defence = Protected(epsilon, QUESTIONS)
+    return row(name, defence, find(task), played, Sandbox.BUBBLEWRAP)
 
 
 @cache

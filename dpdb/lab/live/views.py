@@ -81,7 +81,7 @@ def seat(state: State, seat: Seat, game: Game, referee: Referee) -> Shown:
 def board(state: State, game: Game, referee: Referee, origin: str) -> Shown:
     """The page of the projector."""
     values: dict[str, object] = {"state": state, "room": game.view(), "origin": origin}
-    values |= _contest(state, referee)
+    values |= _contest(state, referee) | _standings(state, referee)
     return Shown("board", rendered("board", **values), state.title)
 
 
@@ -97,7 +97,7 @@ def control(state: State, game: Game, referee: Referee, here: Mapping[int, int])
         "pages": PAGES,
         "stages": [stage.title for stage in stages(chairs)],
     }
-    values |= _contest(state, referee)
+    values |= _contest(state, referee) | _standings(state, referee)
     if state.page == SHEET and state.sheet:
         values["progress"] = sheets.progress(state, time.time())
     forms = {CONTEST: "settings", SHEET: "choice"}.get(state.page, "")
@@ -118,9 +118,18 @@ def _contest(state: State, referee: Referee) -> dict[str, object]:
     contest = state.contest
     return {
         "attack": referee.attack,
-        "standings": referee.standings(),
         "seconds": round(contest.time_left(now)),
         "running": contest.is_open(now),
+    }
+
+
+def _standings(state: State, referee: Referee) -> dict[str, object]:
+    """The values of the contest's board."""
+    if state.page != CONTEST or not state.contest.task:
+        return {}
+    contest = state.contest
+    return {
+        "standings": referee.standings(),
         "waiting": [s.name for s in state.present if _waits(contest.teams.get(s.number))],
         "failed": [(s.name, told) for s in state.present if (told := _error(state, s))],
     }
