@@ -79,6 +79,12 @@ STATEMENTS = (
     "SELECT p.kind, COUNT(*) FROM lines l LEFT JOIN products p ON l.product = p.id GROUP BY p.kind",
     "SELECT COUNT(*), SUM(amount) FROM messages",
     "SELECT AVG(amount) FROM (SELECT amount FROM messages WHERE sender < 4) m",
+    "SELECT COUNT(*) FROM lines l JOIN products p ON p.kind = l.amount",
+    "SELECT COUNT(*), SUM(x) FROM (SELECT amount AS x FROM messages WHERE amount > 0"
+    " UNION ALL SELECT amount - 1 FROM messages) u WHERE x > -2",
+    "SELECT n, COUNT(*) FROM (SELECT s.nation AS n FROM lines l JOIN suppliers s"
+    " ON s.id = l.supplier_id UNION ALL SELECT o.day FROM lines l JOIN orders o"
+    " ON o.id = l.order_id WHERE o.day < 3) u GROUP BY n",
     "SELECT amount, COUNT(*) FROM messages WHERE amount IN (0, 1, 2) GROUP BY amount",
 )
 

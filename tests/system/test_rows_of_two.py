@@ -52,6 +52,13 @@ def test_no_unit_moves_a_result_by_more_than_the_noise_pays_for(tmp_path: Path) 
 
 LINES = "lines l JOIN orders o ON l.order_id = o.id JOIN suppliers s ON l.supplier_id = s.id"
 REFUSED = [
+    ("SELECT COUNT(*) FROM (SELECT supplier_id AS s FROM lines UNION ALL SELECT supplier_id"
+     " FROM lines) u JOIN suppliers ON suppliers.id = u.s", "", ""),
+    ("SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY s ORDER BY a) AS n FROM"
+     " (SELECT supplier_id AS s, amount AS a FROM lines UNION ALL SELECT supplier_id, amount"
+     " FROM lines) u) t", "", ""),
+    ("SELECT AVG(n) FROM (SELECT s, COUNT(*) AS n FROM (SELECT supplier_id AS s FROM lines"
+     " UNION ALL SELECT supplier_id FROM lines) u GROUP BY s) t", "", ""),
     ("SELECT MAX(amount) FROM lines", "MAX of rows of a customer and a supplier", "COUNT(*) FILTER"),
     ("SELECT MEDIAN(amount) FROM messages", "QUANTILE of rows of two persons", "COUNT(*) FILTER"),
     ("SELECT MODE(product) FROM lines", "MODE of rows", "COUNT, SUM and AVG"),
@@ -79,7 +86,7 @@ REFUSED = [
     ("SELECT SUM(n) FROM (SELECT LAG(amount) OVER (PARTITION BY supplier_id ORDER BY amount) AS n"
      " FROM lines) t", "windows", "as they are"),
     ("SELECT COUNT(*) FROM (SELECT amount FROM lines UNION ALL SELECT amount FROM messages) t",
-     "UNION", "as they are"),
+     "tables put together", "as they are"),
     ("SELECT COUNT(*) FROM (SELECT id FROM customers UNION ALL SELECT id FROM suppliers) t",
      "rows of a customer and a supplier", ""),
     ("SELECT COUNT(*) FROM (SELECT DISTINCT supplier_id FROM lines) t", "", ""),

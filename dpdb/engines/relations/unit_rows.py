@@ -27,7 +27,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from dpdb.engines.relations.joins import JoinedRows
-from dpdb.engines.relations.leaves import Leaf, Leaves, Rows, own_texts, with_null_row
+from dpdb.engines.relations.leaves import Leaf, Leaves, own_texts, with_null_row
 from dpdb.engines.relations.row_groups import RowsOfUnits, unit_groups
 from dpdb.engines.relations.row_unions import (
     PassedRows,
@@ -37,6 +37,7 @@ from dpdb.engines.relations.row_unions import (
 )
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.units.caps import PlanRows, Units
+from dpdb.engines.units.filling import SharedRows
 from dpdb.engines.units.held_rows import HeldRows, decided_by
 from dpdb.engines.units.keys import Owners, each_its_own
 from dpdb.engines.units.row_hashes import HashKey
@@ -98,11 +99,11 @@ class UnitRows:
     def counted(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> PlanRows:
         """The rows that count for a plan; without a piece the rest of a table's rows, too."""
         table, names = plan.table, plan.column_names
+        if table.kinds:
+            return self._shared(table, plan.where, names, slots)
         if isinstance(table, Joined):
             leaves = self._leaves(table, names, slots)
             joined = JoinedRows(table, plan.where, leaves)
-            if table.kinds:
-                return self._of_shared(table, leaves, joined.all(), names)
             rows = joined.all() if table.public else joined.counted()
             first = next(scans(table.relation)).table
             # Where each row is a unit, rows are numbered from the first one of the piece on.
@@ -117,14 +118,36 @@ class UnitRows:
         owners = None if every.owners is None else every.owners[kept]
         return PlanRows(Frame(columns, slots), len(kept), None, owners)
 
-    def _of_shared(
-        self, source: Joined, leaves: Leaves, rows: Rows, names: frozenset[str]
+    def _shared(
+        self,
+        source: Source,
+        where: Expr | None,
+        names: frozenset[str],
+        slots: Mapping[Slot, AnyVector],
     ) -> PlanRows:
-        """All rows of a join whose rows have two owners: those of the first table's rows."""
-        base = next(scans(source.relation))
-        shared = self.held.shared(base.table, self._columns, self.sample_key)
-        shared = shared.joined(rows.numbers[base.leaf], lambda at: leaves.hashes(rows.take(at)))
-        return PlanRows(leaves.frame(rows, names), len(rows), None, None, shared)
+        """The rows that pass a condition of a source whose rows have two owners.
+
+        Rows of a join have the owners of the rows of its first table.
+        """
+        if isinstance(source, Joined):
+            leaves, base = self._leaves(source, names, slots), next(scans(source.relation))
+            rows = JoinedRows(source, where, leaves).all()
+            shared = self.held.shared(base.table, self._columns, self.sample_key)
+            shared = shared.joined(rows.numbers[base.leaf], lambda at: leaves.hashes(rows.take(at)))
+            return PlanRows(leaves.frame(rows, names), len(rows), None, None, shared)
+        if isinstance(source, RowUnion):
+            parts = [self._shared(p.source, p.where, p.names_read, slots) for p in source.parts]
+            passed = [PassedRows(each.frame, each_its_own(each.rows)) for each in parts]
+            columns, number = columns_of_all(source, passed), sum(each.rows for each in parts)
+            owned = [each.shared for each in parts if each.shared is not None]
+            shared = SharedRows.together(owned, same=len(source.kinds) == 1)
+            frame = Frame({name: columns[name] for name in names}, slots)
+        else:
+            whole = self.rows_of(source, names)
+            number, shared = whole.rows, self.held.shared(source, self._columns, self.sample_key)
+            frame = Frame({name: whole.columns[name] for name in names}, slots)
+        every = PlanRows(frame, number, None, None, shared)
+        return every if where is None else every.taken(np.flatnonzero(mask(where, frame, number)))
 
     def _of_table(
         self, table: Table, names: frozenset[str], slots: Mapping[Slot, AnyVector]
@@ -135,10 +158,6 @@ class UnitRows:
         else:  # Which of a unit's rows count depends on all declared columns.
             every = self.rows_of(table, frozenset(column.name for column in table.columns))
         units, owners = None, every.owners
-        if table.owners:
-            shared = self.held.shared(table, self._columns, self.sample_key)
-            frame = Frame({name: every.columns[name] for name in names}, slots)
-            return PlanRows(frame, every.rows, None, None, shared)
         if owners is not None and isinstance(table, MadeTable):
             units = Units.of(table, every.columns, owners, self.sample_key)
         elif owners is not None:

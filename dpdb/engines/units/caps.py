@@ -12,6 +12,7 @@ hash: whatever it is, no unit has more rows left than its cap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -175,6 +176,14 @@ class PlanRows:
     """The number of each row's unit; None where each row is one, or nothing looks at it."""
     shared: SharedRows | None = None
     """The owners of rows that have two."""
+
+    def taken(self, places: Array) -> PlanRows:
+        """Some of the rows, which have two owners."""
+        assert self.shared is not None
+        whole = self.shared
+        shared = whole.joined(places, lambda rows: whole.hashes(places[rows]))
+        columns = {name: column.taken(places) for name, column in self.frame.columns.items()}
+        return PlanRows(replace(self.frame, columns=columns), len(places), None, None, shared)
 
     def counted(self, plan: Plan) -> Bools | None:
         """The rows that count; None where all do.

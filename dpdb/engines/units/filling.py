@@ -113,6 +113,20 @@ class SharedRows:
             hashes,
         )
 
+    @classmethod
+    def together(cls, parts: Sequence[SharedRows], *, same: bool) -> SharedRows:
+        """The rows of all parts, one after the other; units have the same numbers in all."""
+        first = np.concatenate([part.first for part in parts])
+        second = np.concatenate([part.second_numbers(same=same) for part in parts])
+        hashes = np.concatenate([part.hashes(np.arange(len(part.first))) for part in parts])
+        return cls.of(first, second, lambda rows: hashes[rows], same=same)
+
+    def second_numbers(self, *, same: bool) -> Array:
+        """The numbers of second owners among units of their kind."""
+        if same:
+            return np.where(self.second == NONE, self.first, self.second)
+        return np.where(self.second == NONE, self.second, self.second - np.int32(self.boundary))
+
     def joined(self, places: Array, hashes: Hashes) -> SharedRows:
         """Rows with these hashes, each of which has the owners of one of these rows."""
         first, second = self.first[places], self.second[places]

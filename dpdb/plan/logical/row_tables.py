@@ -63,6 +63,12 @@ class RowUnion(Table):
     sample_key: str = ""
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The different kinds of the two owners of each row, where all parts have the same."""
+        kinds = {part.source.kinds for part in self.parts}
+        return kinds.pop() if len(kinds) == 1 else ()
+
+    @property
     def unit_in_words(self) -> str:
         return self.unit_word
 

@@ -17,16 +17,16 @@ from dpdb.errors import Place, Unsupported
 from dpdb.plan.expressions.expressions import columns_of
 from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.logical.query import Function, Query
-from dpdb.plan.logical.row_tables import stored_tables
+from dpdb.plan.logical.row_tables import RowUnion, stored_tables
 from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.statistics import Count, Joint, Statistic, Total
-from dpdb.plan.relations.relations import Joined, Mark, relation_of
+from dpdb.plan.relations.relations import Joined, Mark, Relation, Scan, relation_of, scans
 from dpdb.plan.relations.shared_rows import columns_of_owner, of_units
 from dpdb.policy.catalog import Table
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from dpdb.plan.relations.relations import Source
 
@@ -80,21 +80,27 @@ def check_source(source: Source) -> None:
     if source.kinds and _is_plain(source):
         return
     raise _refused(
-        f"windows, UNION and GROUP BY in FROM over rows of {of_units(kinds)}",
+        f"windows, GROUP BY in FROM, and tables put together, with rows of {of_units(kinds)}",
         "COUNT, SUM and AVG of the rows as they are: FROM, JOIN, WHERE, GROUP BY",
     )
 
 
 def _is_plain(source: Source) -> bool:
-    """Whether a source is of stored tables, looks for rows in none, and has them joined by keys."""
-    if not isinstance(source, Joined):
-        return type(source) is Table
-    relation, tables = relation_of(source), [*stored_tables(source)]
-    while hasattr(relation, "left"):
-        if isinstance(relation, Mark):
-            return False
-        relation = relation.left
-    return all(type(each) is Table for each in tables)
+    """Whether a source is of stored tables, or of several parts that are; joined by keys alone."""
+    match source:
+        case RowUnion(parts=parts):
+            return all(_is_plain(part.source) for part in parts)
+        case Joined(relation=relation):
+            marked = any(isinstance(each, Mark) for each in _nodes(relation))
+            return not marked and all(type(scan.table) is Table for scan in scans(relation))
+    return type(source) is Table
+
+
+def _nodes(relation: Relation) -> Iterator[Relation]:
+    """A relation, and those on the left sides of its joins and lookups."""
+    yield relation
+    if not isinstance(relation, Scan):
+        yield from _nodes(relation.left)
 
 
 def _refused(message: str, hint: str, place: Place | None = None) -> Unsupported:

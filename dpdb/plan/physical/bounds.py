@@ -164,8 +164,10 @@ def in_query(column: Column) -> str:
     return "x" if "." in column.name else written(column.called)
 
 
-def missing_bounds(aggregate: Aggregate, known: Environment, options: Options) -> MissingBounds:
-    """The error, which names the first column without bounds."""
+def missing_bounds(
+    aggregate: Aggregate, known: Environment, options: Options, *, found: bool = True
+) -> MissingBounds:
+    """The error, which names the first column without bounds, and says if they can be `found`."""
     assert aggregate.argument is not None
     named = next(_unbounded(aggregate.argument, known), None)
     if named is None:
@@ -177,20 +179,20 @@ def missing_bounds(aggregate: Aggregate, known: Environment, options: Options) -
         option = "" if dated else f" or --bounds {shlex.quote(f'{option}=LOW:HIGH')},"
         made = named.column.label and named.column.label != named.column.name
         declared = "" if made else f"declare bounds for {what} in the policy,{option} or "
-        suggestion, found = f"; for some epsilon APPROX_BOUNDS({name}) suggests some", ""
-        if dated:
+        suggestion, search = f"; for some epsilon APPROX_BOUNDS({name}) suggests some", ""
+        if dated or not found:
             suggestion = ""
         elif aggregate.function is Function.QUANTILE and options.bounds != "find":
-            suggestion, found = "", "SET bounds = 'find' looks for it without any bounds; or "
+            suggestion, search = "", "SET bounds = 'find' looks for it without any bounds; or "
         elif not _is_sought(aggregate) or options.has_accuracy_goal or options.kind.is_euclidean:
             pass
         elif options.bounds == "find":
-            found = "ask in a SELECT over tables alone, for which bounds are found; or "
+            search = "ask in a SELECT over tables alone, for which bounds are found; or "
         else:
-            suggestion, found = "", "SET bounds = 'find' spends a quarter of epsilon on some; or "
+            suggestion, search = "", "SET bounds = 'find' spends a quarter of epsilon on some; or "
         low, high = ("'2000-01-01'", "'2029-12-31'") if dated else ("low", "high")
         hint = (
-            f"{found}{declared}write CLAMP({name}, {low}, {high}), "
+            f"{search}{declared}write CLAMP({name}, {low}, {high}), "
             f"or WHERE {name} BETWEEN {low} AND {high}{suggestion}"
         )
     message = f"{what} has no bounds, so one row could change the answer without limit"

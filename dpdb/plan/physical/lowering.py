@@ -311,7 +311,8 @@ class AggregateLowering:
         step, ends = reach_of(self._argument)
         wide = bounds.meet(ends)
         if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
-            raise missing_bounds(self.aggregate, self.known, self.context.options)
+            found, options = not self.query.table.kinds, self.context.options
+            raise missing_bounds(self.aggregate, self.known, options, found=found)
         return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
 
     @cached_property
@@ -336,7 +337,8 @@ class AggregateLowering:
         """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
         bounds = self._bounds
         if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
-            raise missing_bounds(self.aggregate, self.known, self.context.options)
+            found, options = not self.query.table.kinds, self.context.options
+            raise missing_bounds(self.aggregate, self.known, options, found=found)
         if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
             raise TooLarge(
                 "the values can be too large to be aggregated",

@@ -5,12 +5,12 @@ two units are filled (`engines.units.filling`), and that is sound where
 
     R(D - u) = the rows of R(D) that u does not own, for every unit u, of every kind.    (subset)
 
-A scan, a filter and a projection keep it: they read one row. A join with a public table keeps it,
-as public rows never change. So does an inner join with a private table: a pair is there where both
-rows are, and its owners are those of both. Here the second table is joined on its key, and one of
-the equalities says that its unit is an owner already, so the pairs of a row are one at most, and
-have two owners still. A LEFT or FULL JOIN, EXISTS and NOT IN, windows, DISTINCT, LIMIT and GROUP BY
-within FROM break it: a row is there, or changes, because another unit's is not.
+A scan, a filter, a projection and UNION ALL keep it: they read one row. A join with a public table
+keeps it, as public rows never change. So does an inner join with a private table: a pair is there
+where both rows are, and its owners are those of both. Here the second table is joined on its key,
+and one of the equalities says that its unit is an owner already, so the pairs of a row are one at
+most, and have two owners still. A LEFT or FULL JOIN, EXISTS and NOT IN, windows, DISTINCT, LIMIT
+and GROUP BY within FROM break it: a row is there, or changes, because another unit's is not.
 """
 
 from __future__ import annotations
