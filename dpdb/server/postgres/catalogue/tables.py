@@ -8,15 +8,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from dpdb.policy.catalog import Column, Kind, Table
+from dpdb.policy.catalog import Kind, Table
 from dpdb.server.postgres.catalogue.functions import Names
-from dpdb.server.postgres.catalogue.parts import Columns, Listing
+from dpdb.server.postgres.catalogue.parts import Columns, Listing, Row, read_as
 from dpdb.server.postgres.protocol import RELEASE
 from dpdb.server.postgres.values import described
 
 _SCHEMAS = {11: "pg_catalog", 2200: "public", 13000: "information_schema"}
-_FIRST, _FIRST_OWN, OWNER = 16384, 12000, 10
-"""The numbers of the first table, of the first of the catalogue's own, and of the owner."""
+_FIRST, _FIRST_OWN = 16384, 12000
+"""The numbers of the first table, and of the first of the catalogue's own."""
 _TYPES = {
     16: ("bool", "boolean", 1), 20: ("int8", "bigint", 8), 21: ("int2", "smallint", 2),
     23: ("int4", "integer", 4), 25: ("text", "text", -1), 26: ("oid", "oid", 4),
@@ -29,20 +29,27 @@ _COLUMNS = Path(__file__).parents[1] / "catalogue.txt"
 """The tables of PostgreSQL 15's catalogue: a line for each, with the names of its columns.
 
 A name ends in `#` if its values are whole numbers, in `.` for other numbers, in `?` for truths.
+After `=` is the value of rows of which nothing else is said: `relkind=r`.
 """
 _KINDS = {"#": Kind.INTEGER, ".": Kind.NUMBER, "?": Kind.BOOLEAN}
 _DEFAULTS: Mapping[Kind, Any] = {Kind.INTEGER: 0, Kind.NUMBER: 0.0, Kind.BOOLEAN: False}
-"""The values of columns of which nothing is said; texts are NULL."""
+"""The values of columns whose line says none; texts are NULL."""
 
 
 @cache
-def _columns() -> Mapping[str, Columns]:
-    """The columns of each table of the catalogue."""
-    lines = map(str.split, _COLUMNS.read_text(encoding="utf-8").splitlines())
-    return {
-        table: tuple((name.rstrip("#.?"), _KINDS.get(name[-1], Kind.TEXT)) for name in names)
-        for table, *names in lines
-    }
+def _columns() -> Mapping[str, tuple[Columns, Row]]:
+    """The columns of each table of the catalogue, and the usual value of each."""
+    tables = {}
+    for line in _COLUMNS.read_text(encoding="utf-8").splitlines():
+        table, *written = line.split()
+        columns, usual = list[tuple[str, Kind]](), list[Any]()
+        for each in written:
+            name, is_said, value = each.partition("=")
+            kind = _KINDS.get(name[-1], Kind.TEXT)
+            columns.append((name.rstrip("#.?"), kind))
+            usual.append(read_as(value, kind) if is_said else _DEFAULTS.get(kind))
+        tables[table] = tuple(columns), tuple(usual)
+    return tables
 
 
 class Tables:
@@ -72,150 +79,76 @@ class Tables:
 
     def listings(self, names: Names) -> Mapping[str, Listing]:
         """The tables of the catalogue by name, as one user sees them."""
-        own = _of_user(names.user, self.database, self.names)
+        own = _of_user(names.user, self.database, self.tables)
         own["pg_settings"] = [
-            {"name": name, "setting": value, "context": "user", "vartype": "string"}
-            for name, value in names.settings.items()
+            {"name": name, "setting": value} for name, value in names.settings.items()
         ]
         return self._listings | {name: _listing(name, rows) for name, rows in own.items()}
 
 
 def _listing(name: str, rows: Sequence[Mapping[str, Any]]) -> Listing:
     """A table of the catalogue with these rows."""
-    columns = _columns()[name]
+    columns, usual = _columns()[name]
     told = tuple(
-        tuple(row.get(column, _DEFAULTS.get(kind)) for column, kind in columns) for row in rows
+        tuple(row.get(column, value) for (column, _), value in zip(columns, usual, strict=True))
+        for row in rows
     )
     return Listing(columns, told)
 
 
 def _shared(tables: Sequence[tuple[int, Table]], database: str) -> dict[str, list[dict[str, Any]]]:
     """The rows that are the same for all users."""
-    named = {"table_catalog": database, "table_schema": "public"}
     placed = [
-        (number, table, place, column)
+        (number, table, place, column, described(column.name, column.kind))
         for number, table in tables
         for place, column in enumerate(table.columns, 1)
     ]
     return {
-        "pg_namespace": [
-            {"oid": number, "nspname": name, "nspowner": OWNER, "nspacl": None}
-            for number, name in _SCHEMAS.items()
+        "pg_namespace": [{"oid": number, "nspname": name} for number, name in _SCHEMAS.items()],
+        "pg_class": [
+            {"oid": number, "relname": table.name, "relnatts": len(table.columns)}
+            for number, table in tables
         ],
-        "pg_class": [_relation(number, table) for number, table in tables],
-        "pg_attribute": [_attribute(number, place, column) for number, _, place, column in placed],
-        "pg_type": [_type(number, *told) for number, told in _TYPES.items()],
+        "pg_attribute": [
+            {
+                "attrelid": number, "attname": column.name, "attnum": place,
+                "atttypid": told.oid, "attlen": told.size, "attnotnull": not column.nullable,
+            }
+            for number, _, place, column, told in placed
+        ],
+        "pg_type": [
+            {
+                "oid": number, "typname": name, "typlen": size, "typinput": f"{name}in",
+                "typoutput": f"{name}out", "typreceive": f"{name}recv",
+            }
+            for number, (name, _, size) in _TYPES.items()
+        ],
         "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
-        "pg_database": [_database(database)],
+        "pg_database": [{"datname": database}],
         "tables": [
-            {**named, "table_name": t.name, "table_type": "BASE TABLE", "is_insertable_into": "NO"}
-            for _, t in tables
+            {"table_catalog": database, "table_name": table.name, "table_type": "BASE TABLE"}
+            for _, table in tables
         ],
         "columns": [
-            {**named, "table_name": table.name, **_column(place, column)}
-            for _, table, place, column in placed
+            {
+                "table_catalog": database, "table_name": table.name, "column_name": column.name,
+                "ordinal_position": place, "is_nullable": "YES" if column.nullable else "NO",
+                "udt_name": _TYPES[told.oid][0], "data_type": _TYPES[told.oid][1],
+            }
+            for _, table, place, column, told in placed
         ],
-    }
+    }  # fmt: skip
 
 
-def _of_user(user: str, database: str, tables: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def _of_user(user: str, database: str, tables: Iterable[Table]) -> dict[str, list[dict[str, Any]]]:
     """The rows in which the user is named, who is told to own all there is."""
-    role = {
-        "oid": OWNER,
-        "rolname": user,
-        "rolconnlimit": -1,
-        **dict.fromkeys(("rolinherit", "rolcanlogin"), True),
-    }
     return {
-        "pg_roles": [role],
-        "pg_authid": [role],
-        "pg_user": [{"usename": user, "usesysid": OWNER}],
+        "pg_roles": [{"rolname": user}],
+        "pg_authid": [{"rolname": user}],
+        "pg_user": [{"usename": user}],
         "schemata": [
             {"catalog_name": database, "schema_name": name, "schema_owner": user}
             for name in _SCHEMAS.values()
         ],
-        "pg_tables": [
-            {"schemaname": "public", "tablename": table, "tableowner": user} for table in tables
-        ],
+        "pg_tables": [{"tablename": table.name, "tableowner": user} for table in tables],
     }
-
-
-def _type(number: int, name: str, _: str, size: int) -> dict[str, Any]:
-    return {
-        "oid": number,
-        "typname": name,
-        "typnamespace": 11,
-        "typowner": OWNER,
-        "typlen": size,
-        "typtype": "b",
-        "typcategory": "S",
-        "typtypmod": -1,
-        "typdelim": ",",
-        "typisdefined": True,
-        "typinput": f"{name}in",
-        "typoutput": f"{name}out",
-        "typreceive": f"{name}recv",
-    }
-
-
-def _database(name: str) -> dict[str, Any]:
-    return {
-        "oid": 1,
-        "datname": name,
-        "datdba": OWNER,
-        "encoding": 6,
-        "datcollate": "C",
-        "datctype": "C",
-        "datlocprovider": "c",
-        "datallowconn": True,
-        "datconnlimit": -1,
-    }
-
-
-def _relation(number: int, table: Table) -> dict[str, Any]:
-    return {
-        "oid": number,
-        "relname": table.name,
-        "relnamespace": 2200,
-        "relowner": OWNER,
-        "relam": 2,
-        "relkind": "r",
-        "relpersistence": "p",
-        "relreplident": "d",
-        "relnatts": len(table.columns),
-        "reltuples": -1.0,
-        "relispopulated": True,
-    }
-
-
-def _attribute(relation: int, place: int, column: Column) -> dict[str, Any]:
-    told = described(column.name, column.kind)
-    return {
-        "attrelid": relation,
-        "attname": column.name,
-        "atttypid": told.oid,
-        "attnum": place,
-        "attlen": told.size,
-        "atttypmod": -1,
-        "attnotnull": not column.nullable,
-        **dict.fromkeys(("attidentity", "attgenerated", "attcompression"), ""),
-        "attstorage": "p",
-        "attstattarget": -1,
-        "attislocal": True,
-        "attalign": "i",
-        "attcacheoff": -1,
-    }
-
-
-def _column(place: int, column: Column) -> dict[str, Any]:
-    name, shown, _ = _TYPES[described("", column.kind).oid]
-    return {
-        "column_name": column.name, "ordinal_position": place, "data_type": shown,
-        "is_nullable": "YES" if column.nullable else "NO", "udt_name": name,
-        "udt_schema": "pg_catalog", "is_identity": "NO", "is_generated": "NEVER",
-        **dict.fromkeys(
-            ("character_maximum_length", "character_octet_length", "numeric_precision",
-             "numeric_precision_radix", "numeric_scale", "datetime_precision",
-             "maximum_cardinality")
-        ),
-    }  # fmt: skip
