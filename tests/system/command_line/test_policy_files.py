@@ -38,7 +38,7 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (f"[budgett]\n{GOOD}", 1, "\nhint: did you mean budget?"),
     (f"[budget]\nepsilom = 1\n{GOOD}", 2, "\nhint: did you mean epsilon?"),
     (f'[budget]\nwindow = "30 days"\n{GOOD}', 2, "\nhint: did you mean period?"),
-    (f'[privacy]\nunit = "person"\n{GOOD}', 2, "\nhint: did you mean unit_name?"),
+    (f'[privacy]\nunit = "person"\n{GOOD}', 2, "\nhint: did you mean units?"),
     (f'[privacy]\n\nneighbours = "replace"\n{GOOD}', 3, "\nhint: did you mean neighbors?"),
     (f'{GOOD}\n[privacy]\nneighbors = "both"\n', 7, '"add-remove", "replace"'),
     ('[tables.t]\ntable = "u"\n' + REST, 2, "goes with the path of a DuckDB or SQLite file"),
