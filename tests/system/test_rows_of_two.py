@@ -12,9 +12,10 @@ import pytest
 from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import DpdbError
 from dpdb.session.session import Session
-from tests.support.exactly import planned
+from tests.support.exactly import planned, raw
 from tests.support.noiseless import Noiseless
 from tests.support.rows_of_two import (
+    POLICY,
     STATEMENTS,
     Data,
     neighbours,
@@ -48,6 +49,27 @@ def test_no_unit_moves_a_result_by_more_than_the_noise_pays_for(tmp_path: Path) 
                     reached[at][which] = max(reached[at][which], Fraction(moved, paid[at][which]))
     assert reached[0] == [1]
     assert min(map(min, reached)) >= Fraction(1, 3)
+
+
+def test_no_row_of_another_unit_is_joined_whatever_a_reference_says(tmp_path: Path) -> None:
+    """All orders reference customer 9, so that without her no line would have a row."""
+    day = 'day = { type = "integer", '
+    broken = POLICY.replace(f"{day}values = [1, 2, 3]", f'{day}references = "customers.id"')
+    numbers = range(1, 9)
+    data = {
+        **random_data(1),
+        "customers": [(i, 1) for i in (*numbers, 9)],
+        "orders": [(i, i, 9) for i in numbers],
+        "lines": [(i, i, 1, 1) for i in numbers],
+    }
+    policy = shop_of_two(tmp_path, data, broken)
+    text = (
+        "SELECT COUNT(*) FROM lines l JOIN orders o ON o.id = l.order_id"
+        " JOIN customers c ON c.id = o.{}"
+    )
+    engine = MemoryEngine(tables=policy.tables)
+    assert raw(text.format("customer_id"), policy, engine) == [[8]]
+    assert raw(text.format("day"), policy, engine) == [[0]]
 
 
 LINES = "lines l JOIN orders o ON l.order_id = o.id JOIN suppliers s ON l.supplier_id = s.id"

@@ -37,7 +37,7 @@ from dpdb.engines.relations.row_unions import (
 )
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.units.caps import PlanRows, Units
-from dpdb.engines.units.filling import SharedRows
+from dpdb.engines.units.filling import SharedRows, row_numbers
 from dpdb.engines.units.held_rows import HeldRows, decided_by
 from dpdb.engines.units.keys import Owners, each_its_own
 from dpdb.engines.units.row_hashes import HashKey
@@ -127,13 +127,21 @@ class UnitRows:
     ) -> PlanRows:
         """The rows that pass a condition of a source whose rows have two owners.
 
-        Rows of a join have the owners of the rows of its first table.
+        Rows of a join have the owners of the rows of its first table, and rows of other private
+        tables are of one of them, whatever a column that references says.
         """
         if isinstance(source, Joined):
-            leaves, base = self._leaves(source, names, slots), next(scans(source.relation))
+            leaves, (base, *others) = self._leaves(source, names, slots), scans(source.relation)
             rows = JoinedRows(source, where, leaves).all()
-            shared = self.held.shared(base.table, self._columns, self.sample_key)
-            shared = shared.joined(rows.numbers[base.leaf], lambda at: leaves.hashes(rows.take(at)))
+            of_base = self.held.shared(base.table, self._columns, self.sample_key)
+            for scan in others:
+                if (owners := leaves.leaves[scan.leaf].owners) is not None:
+                    units = owners.numbers[rows.numbers[scan.leaf]]
+                    shared = of_base.joined(rows.numbers[base.leaf], row_numbers)
+                    rows = rows.take(shared.owned_by(units, source.kinds.index(scan.table.kind)))
+            shared = of_base.joined(
+                rows.numbers[base.leaf], lambda at: leaves.hashes(rows.take(at))
+            )
             return PlanRows(leaves.frame(rows, names), len(rows), None, None, shared)
         if isinstance(source, RowUnion):
             parts = [self._shared(p.source, p.where, p.names_read, slots) for p in source.parts]

@@ -132,6 +132,12 @@ class SharedRows:
         first, second = self.first[places], self.second[places]
         return SharedRows(first, second, self.boundary, self.units, hashes)
 
+    def owned_by(self, units: Array, kind: int) -> Bools:
+        """Mask of rows of which a unit of the first kind or the second, 0 or 1, is an owner."""
+        if self.boundary == self.units:
+            return np.asarray((self.first == units) | (self.second == units))
+        return np.asarray((self.second - self.boundary if kind else self.first) == units)
+
     @property
     def owned(self) -> Bools:
         """Mask of rows that are somebody's."""
@@ -154,7 +160,8 @@ class SharedRows:
         ends = np.array([0, len(rows)])
         if groups is not None:
             rows = rows[np.argsort(groups[rows], kind="stable")]
-            ends = np.append(0, np.cumsum(np.bincount(groups[rows])))
+            # Groups without a row are no steps: a row in the last group would make them all.
+            ends = np.append(np.flatnonzero(np.diff(groups[rows], prepend=-1)), len(rows))
         room = [*[rooms[0]] * self.boundary, *[rooms[-1]] * (self.units - self.boundary), _ENDLESS]
         parts = np.zeros(len(weights), np.int64)
         for start, end in pairwise(ends.tolist()):

@@ -3,10 +3,12 @@
 import random
 from collections import Counter
 from itertools import chain, product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from dpdb.engines.units import filling
 from dpdb.engines.units.filling import SharedRows, fill
 
 # A table is a list of rows in the order of their hashes: (owners, weight), or (owners, group,
@@ -198,3 +200,15 @@ def test_rows_that_nobody_owns_or_that_do_not_count_take_no_room():
     ones = np.ones(4, np.int64)
     assert shared.filled(counted, ones, [5]).tolist() == [0, 0, 1, 1]
     assert shared.filled(counted, ones, [1]).tolist() == [0, 0, 1, 0]
+
+
+def test_a_row_in_the_last_group_is_one_step_more():
+    """Groups without a row are not gone through: a unit could add a million of them."""
+    rows = np.zeros(3, np.int32)
+    shared = SharedRows(rows, rows + 1, 2, 2, lambda places: places.astype(np.uint64))
+    every, steps = np.ones(3, np.bool_), []
+    for last in (0, 10**6):
+        with patch.object(filling, "_renew") as renewed:
+            shared.filled(every, np.ones(3, np.int64), (1,), np.array([0, 0, last]))
+            steps.append(renewed.call_count)
+    assert steps == [0, 2]  # the rooms of the owners in the first group, of each column
