@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from dpdb.ledger.book.plan_text import RegionText
 from dpdb.ledger.terms import TermTexts
 from dpdb.privacy.accounting.composition import NO_LOSS, ComposedLoss
 from dpdb.records import dataclass
 
+Record = TypeVar("Record", "Charge", "Decision", "Totals")
 CHARGES = "charge", "corrected"
 """The names of entries with a charge."""
 MOVE, ARRIVE = "move", "arrive"
@@ -114,8 +115,9 @@ class Entry:
         fields = {
             "time": self.time,
             "who": self.who,
-            **_event(self.event),
-            "totals": _totals(self.totals),
+            "action": self.event.action,
+            **_written(self.event),
+            "totals": _written(self.totals),
             "decision": self.decision,
             "latest": dict(self.latest),
             "grouped_before": self.grouped_before,
@@ -125,18 +127,17 @@ class Entry:
     @classmethod
     def read(cls, number: int, text: str) -> Entry:
         """The entry kept as `text`."""
-        fields = json.loads(text)
-        totals = fields["totals"]
+        told = json.loads(text)
+        action, totals = told["action"], _read(Totals, told["totals"])
+        event: Charge | Decision
+        if action in CHARGES:
+            event = _read(Charge, {**told, "corrected": action == CHARGES[1]})
+        else:
+            event = _read(Decision, told)
         return cls(
-            number,
-            fields["time"],
-            fields["who"],
-            _charge(fields) if fields["action"] in CHARGES else _decision(fields),
-            Totals(_loss(totals["loss"]), totals["queries"], totals["regions"], totals["turns"]),
-            fields["decision"],
-            fields["latest"],
-            fields["grouped_before"],
-        )
+            number, told["time"], told["who"], event, totals, told["decision"], told["latest"],
+            told["grouped_before"],
+        )  # fmt: skip
 
 
 def seal(before: bytes, number: int, text: str) -> bytes:
@@ -144,79 +145,35 @@ def seal(before: bytes, number: int, text: str) -> bytes:
     return hashlib.sha256(before + number.to_bytes(8, "big") + text.encode()).digest()
 
 
-def _event(event: Charge | Decision) -> dict[str, Any]:
-    match event:
-        case Charge():
-            return {
-                "action": event.action,
-                "statement": event.statement,
-                "loss": _texts(event.loss),
-                "queries": event.queries,
-                "region": event.region,
-                "group": event.group,
-                "own": _texts(event.own),
-                "shown": None if event.shown is None else _texts(event.shown),
-            }
-        case Decision():
-            limits = event.limits
-            return {
-                "action": event.action,
-                "why": event.why,
-                "terms": event.terms,
-                "limits": None if limits is None else {n: str(e) for n, e in limits.items()},
-                "digests": dict(event.digests),
-                "key": event.key,
-                "since": event.since,
-                "version": event.version,
-            }
-
-
-def _charge(fields: Mapping[str, Any]) -> Charge:
-    return Charge(
-        fields["statement"],
-        _loss(fields["loss"]),
-        fields["queries"],
-        fields["region"],
-        fields["group"],
-        _loss(fields["own"]),
-        None if fields["shown"] is None else _loss(fields["shown"]),
-        fields["action"] == CHARGES[1],
-    )
-
-
-def _decision(fields: Mapping[str, Any]) -> Decision:
-    limits = fields["limits"]
-    return Decision(
-        fields["action"],
-        fields["why"],
-        fields["terms"],
-        None if limits is None else {name: Fraction(most) for name, most in limits.items()},
-        fields["digests"],
-        fields["key"],
-        fields["since"],
-        fields["version"],
-    )
-
-
-def _totals(totals: Totals) -> dict[str, Any]:
-    return {
-        "loss": _texts(totals.loss),
-        "queries": totals.queries,
-        "regions": totals.regions,
-        "turns": totals.turns,
-    }
-
-
+_LOSSES = ("loss", "own", "shown")
+"""The fields that are a loss, kept as the exact fractions of its parts."""
 _FORMER_PARTS = 6
+"""The parts of a loss in earlier versions, which had no `own_delta`: that is δ at most."""
 
 
-def _texts(loss: ComposedLoss) -> list[str]:
-    """A loss as exact fractions."""
-    return [str(part) for part in loss.parts]
+def _written(record: Charge | Decision | Totals) -> dict[str, Any]:
+    """The fields of a record in the types of JSON, by their names; `corrected` is the action's."""
+    told = {each.name: getattr(record, each.name) for each in fields(record)}
+    told.pop("corrected", None)
+    for name in told.keys() & _LOSSES:
+        told[name] = None if told[name] is None else [str(part) for part in told[name].parts]
+    if told.get("limits") is not None:
+        told["limits"] = {analyst: str(most) for analyst, most in told["limits"].items()}
+    return told
+
+
+def _read(record: type[Record], told: Mapping[str, Any]) -> Record:
+    """The record of which `_written` has made these fields, among others."""
+    read = {each.name: told[each.name] for each in fields(record)}
+    for name in read.keys() & _LOSSES:
+        read[name] = None if read[name] is None else _loss(read[name])
+    if read.get("limits") is not None:
+        read["limits"] = {analyst: Fraction(most) for analyst, most in read["limits"].items()}
+    return record(**read)
 
 
 def _loss(texts: list[str]) -> ComposedLoss:
-    """The loss of exact fractions; earlier versions had no `own_delta`, which is δ at most."""
+    """The loss of exact fractions."""
     parts = [*map(_fraction, texts)]
     return ComposedLoss(*parts, *parts[1:2] * (len(parts) == _FORMER_PARTS))
 
