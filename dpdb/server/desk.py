@@ -19,23 +19,9 @@ from hashlib import sha256
 from itertools import count
 
 from dpdb.answers.formats.json_lines import error_as_json
-from dpdb.errors import (
-    Busy,
-    DpdbError,
-    LedgerError,
-    OutOfResources,
-    TooLarge,
-    reportable,
-)
+from dpdb.errors import Busy, DpdbError, LedgerError, OutOfResources, TooLarge, reportable
 from dpdb.records import dataclass
-from dpdb.server.messages import (
-    AT_ONCE,
-    LONGEST_REQUEST,
-    Action,
-    Desk,
-    Reply,
-    Request,
-)
+from dpdb.server.messages import AT_ONCE, LONGEST_REQUEST, Action, Desk, Reply, Request
 from dpdb.server.processes import Opening, Process, begin
 
 QUEUE = 8

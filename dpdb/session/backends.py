@@ -24,14 +24,7 @@ from dpdb.records import dataclass
 if TYPE_CHECKING:
     from dpdb.answers.answer import Answer
     from dpdb.answers.record import Cell
-    from dpdb.engines.protocol import (
-        CountedValues,
-        Exact,
-        KeyCounts,
-        OpenEngine,
-        Progress,
-        Witness,
-    )
+    from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, Progress, Witness
     from dpdb.ledger.lasting import OpenBook
     from dpdb.ledger.protocol import Ledger, PinnedData
     from dpdb.plan.expressions.expressions import Slot

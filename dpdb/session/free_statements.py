@@ -31,12 +31,7 @@ from dpdb.privacy.accounting.composition import (
 )
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import dataclass
-from dpdb.sql.selects.statements import (
-    Assign,
-    Describe,
-    Listed,
-    Show,
-)
+from dpdb.sql.selects.statements import Assign, Describe, Listed, Show
 from dpdb.sql.syntax.option_names import SENSITIVITIES, SETTINGS, TEACHING, WORDS
 
 
@@ -148,10 +143,9 @@ class Settings:
                 return replace(self, mechanism=NoiseKind(value))
             case "sensitivity", str() as value if value in (*SENSITIVITIES, "local"):
                 return replace(self, sensitivity=value)
-            case (
-                "interval" | "bounds" | "rows_per_unit" as name,
-                str() as value,
-            ) if value in WORDS[name]:
+            case "interval" | "bounds" | "rows_per_unit" as name, str() as value if (
+                value in WORDS[name]
+            ):
                 return replace(self, **{name: value})  # type: ignore[arg-type]
             case "reveal", "on" | "off" as value:
                 return replace(self, reveal=value == "on")

@@ -27,12 +27,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import Number, decimal
 from dpdb.privacy.noise.protocols import Noise
 from dpdb.session.backends import Backends, PublicFacts
-from dpdb.session.free_statements import (
-    assigned,
-    listing,
-    listing_notes,
-    shown,
-)
+from dpdb.session.free_statements import assigned, listing, listing_notes, shown
 from dpdb.session.query_answers import QueryAnswers
 from dpdb.session.unprotected import PublicAnswers
 from dpdb.sql.selects.statements import Assign, Select, Show, Statement, statement
@@ -150,12 +145,7 @@ class Session(QueryAnswers):
             self._practice.close()
 
     def execute(
-        self,
-        text: str,
-        parameters: Parameters = None,
-        *,
-        epsilon: Loss = None,
-        delta: Loss = None,
+        self, text: str, parameters: Parameters = None, *, epsilon: Loss = None, delta: Loss = None
     ) -> Answer:
         """Answer one statement, given without its `;`; raises DpdbError.
 
@@ -180,12 +170,7 @@ class Session(QueryAnswers):
     sql = execute
 
     def explain(
-        self,
-        text: str,
-        parameters: Parameters = None,
-        *,
-        epsilon: Loss = None,
-        delta: Loss = None,
+        self, text: str, parameters: Parameters = None, *, epsilon: Loss = None, delta: Loss = None
     ) -> Answer:
         """EXPLAIN of a SELECT: what it would draw, with which noise, and its `cost`; free.
 

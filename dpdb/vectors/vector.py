@@ -186,9 +186,7 @@ def pair(first: TextVector, second: TextVector) -> TextVector:
 
 
 def _paired(
-    first: TextVector,
-    second: TextVector,
-    combine: Callable[[str | None, str | None], str | None],
+    first: TextVector, second: TextVector, combine: Callable[[str | None, str | None], str | None]
 ) -> TextVector:
     """The texts of pairs, each worked out once."""
     width = len(second.dictionary) + 1

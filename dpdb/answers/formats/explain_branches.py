@@ -63,10 +63,7 @@ def noise_facts(release: Release, competing_rows: int) -> Iterator[tuple[str, st
         yield from _noise(mechanism.noise, release, competing_rows)
     elif isinstance(mechanism, KeySelection):
         least, most = mechanism.shown_from, mechanism.groups
-        yield (
-            "shown",
-            f"from about {least} units on, if each has {most} groups, and fewer if not",
-        )
+        yield "shown", f"from about {least} units on, if each has {most} groups, and fewer if not"
     elif isinstance(mechanism, TopSelection):
         yield "shown", f"{mechanism.number} of {mechanism.candidates} groups"
     elif isinstance(mechanism, GridSelection):

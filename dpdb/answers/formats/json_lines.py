@@ -16,11 +16,7 @@ from dpdb.policy.budget import Composition
 def as_json(answer: AnswerRecord) -> str:
     """The answer as one object of JSON on one line."""
     fields: dict[str, Any] = {"trial": True} if answer.trial else {}
-    fields |= {
-        "statement": answer.statement,
-        "columns": answer.columns,
-        "rows": answer.rows,
-    }
+    fields |= {"statement": answer.statement, "columns": answer.columns, "rows": answer.rows}
     if answer.query:
         fields |= {
             "intervals": answer.intervals,

@@ -17,12 +17,7 @@ from dpdb.answers.contribution_notes import NOISE_ALONE
 from dpdb.answers.formats.footer import DIGITS, NOT_PRIVATE, THEOREMS, cautions, paying, shortage
 from dpdb.answers.formats.sheet import duration
 from dpdb.answers.record import AnswerRecord, Origin
-from dpdb.answers.release_reports import (
-    margins_at_limits,
-    origins,
-    own_reports,
-    promised_error,
-)
+from dpdb.answers.release_reports import margins_at_limits, origins, own_reports, promised_error
 from dpdb.errors import display_width, folded, printable
 from dpdb.ledger.protocol import FREE, Balance, QueryLimit
 from dpdb.plan.expressions.expressions import Slot
@@ -292,9 +287,6 @@ def budget_summary(
         each = f"{decimal(balance.delta_spent, _FEW)} of {decimal(budget.delta)} spent"
         lines.append(("delta", each if pure else kept))
     if not pure:
-        theorem, summed = (
-            THEOREMS[balance.theorem()],
-            decimal(sequential(balance.sums), _FEW),
-        )
+        theorem, summed = THEOREMS[balance.theorem()], decimal(sequential(balance.sums), _FEW)
         lines.append(("counted by", f"{theorem} (the sum of epsilons is {summed})"))
     return tuple(lines)

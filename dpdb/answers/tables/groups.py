@@ -21,16 +21,7 @@ from dpdb.policy.catalog import Value
 from dpdb.records import dataclass
 from dpdb.vectors.evaluate import Frame, evaluate, holds
 from dpdb.vectors.keys import numbered, ranks, sort_keys, spread, whole
-from dpdb.vectors.vector import (
-    AnyVector,
-    Array,
-    Bools,
-    alike,
-    choose,
-    constant,
-    finite,
-    numbers,
-)
+from dpdb.vectors.vector import AnyVector, Array, Bools, alike, choose, constant, finite, numbers
 from dpdb.vectors.windows import FrameTotals, OrderedRows
 
 

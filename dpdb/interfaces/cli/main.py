@@ -164,12 +164,7 @@ def _ask_policy(options: argparse.Namespace, ask: Ask) -> tuple[Policy, bool]:
 
     In teaching mode it also asks, as that program does, whether to use differential privacy.
     """
-    from dpdb.interfaces.prompt.questions import (  # noqa: PLC0415
-        ask_epsilon,
-        ask_file,
-        ask_protected,
-        ask_queries,
-    )
+    from dpdb.interfaces.prompt.questions import ask_epsilon, ask_file, ask_protected, ask_queries  # noqa: PLC0415
 
     def read(path: Path) -> Policy:
         options.files = [path]

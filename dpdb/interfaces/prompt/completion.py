@@ -150,11 +150,7 @@ class ShellCompleter(Completer):
         values = column.values or ((True, False) if column.kind is Kind.BOOLEAN else ())
         for value in values:
             shown = value_text(value, column.kind)
-            yield (
-                constant(value, column.kind),
-                shown,
-                f"declared for {printable(column.name)}",
-            )
+            yield constant(value, column.kind), shown, f"declared for {printable(column.name)}"
 
     def _column(self, here: Context, name: str | None) -> Column | None:
         columns = (table.column((name or "").strip('"')) for table in here.tables)

@@ -145,8 +145,7 @@ class Server:
         except psycopg.Error as error:
             said = str(error).strip().partition("\n")[0]
             raise LedgerError(
-                f"cannot connect to the ledger {self.place}, and nothing was charged",
-                hint=said,
+                f"cannot connect to the ledger {self.place}, and nothing was charged", hint=said
             ) from None
         if connection.info.parameter_status("server_encoding") != "UTF8":
             connection.close()

@@ -173,11 +173,7 @@ class Door:
         raise Malformed("the connection does not start")
 
     async def _known(
-        self,
-        name: str,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        address: str,
+        self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str
     ) -> str:
         """The analyst, who has proved a token; raises Refusal."""
         everybody = self._front.people.everybody

@@ -15,13 +15,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Column, Table
 from dpdb.records import dataclass
-from dpdb.session.purchases.kept_answers import (
-    KeptAnswer,
-    Scope,
-    read_answer,
-    scope_of,
-    scope_over,
-)
+from dpdb.session.purchases.kept_answers import KeptAnswer, Scope, read_answer, scope_of, scope_over
 
 News = Iterator[tuple[Scope, str, KeptAnswer]]
 """Answers that were not read before: the scope of each, and the analyst to whom it was shown."""

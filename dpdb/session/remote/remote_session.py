@@ -117,12 +117,7 @@ class RemoteSession:
         self._server.close()
 
     def execute(
-        self,
-        text: str,
-        parameters: Parameters = None,
-        *,
-        epsilon: Loss = None,
-        delta: Loss = None,
+        self, text: str, parameters: Parameters = None, *, epsilon: Loss = None, delta: Loss = None
     ) -> Answer:
         """Answer one statement, as `Session.execute` does."""
         return self._asked("/query", text, parameters, epsilon, delta)
@@ -130,12 +125,7 @@ class RemoteSession:
     sql = execute
 
     def explain(
-        self,
-        text: str,
-        parameters: Parameters = None,
-        *,
-        epsilon: Loss = None,
-        delta: Loss = None,
+        self, text: str, parameters: Parameters = None, *, epsilon: Loss = None, delta: Loss = None
     ) -> Answer:
         """EXPLAIN of a SELECT, as `Session.explain` gives it; free."""
         return self._asked("/explain", text, parameters, epsilon, delta)

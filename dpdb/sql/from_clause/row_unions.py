@@ -130,9 +130,7 @@ def _elements(
                     yield _part_of(text, separator, number, where)
                 return
     raise Unsupported(
-        f"UNNEST takes [a, b, …], or 1 to {MAX_TABLES} parts of a text",
-        hint=_ELEMENTS,
-        place=where,
+        f"UNNEST takes [a, b, …], or 1 to {MAX_TABLES} parts of a text", hint=_ELEMENTS, place=where
     )
 
 

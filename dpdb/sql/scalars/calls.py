@@ -144,9 +144,7 @@ def _check_pattern(pattern: Expr, where: Place | None) -> None:
         searcher(str(pattern.value))
     except PatternFault as fault:
         raise Unsupported(
-            f"this regular expression is not supported: {fault}",
-            hint=fault.hint,
-            place=where,
+            f"this regular expression is not supported: {fault}", hint=fault.hint, place=where
         ) from None
 
 

@@ -27,12 +27,7 @@ from dpdb.records import dataclass
 from dpdb.sql.aggregates import windows
 from dpdb.sql.aggregates.aggregates import is_aggregated
 from dpdb.sql.from_clause import sources
-from dpdb.sql.from_clause.exact_answers import (
-    as_query,
-    check_scalar,
-    known_value,
-    public_list,
-)
+from dpdb.sql.from_clause.exact_answers import as_query, check_scalar, known_value, public_list
 from dpdb.sql.scalars.spellings import write_out_deviations, write_out_ratios
 from dpdb.sql.scopes.select_binder import SelectBinder
 from dpdb.sql.scopes.views import Scope, View, derived_view

@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpdb.errors import Place, Unsupported
-from dpdb.plan.expressions.expressions import (
-    ColumnRef,
-    Expr,
-    IsNull,
-    Not,
-    columns_of,
-    conjuncts,
-)
+from dpdb.plan.expressions.expressions import ColumnRef, Expr, IsNull, Not, columns_of, conjuncts
 from dpdb.plan.logical.derived import Derived
 from dpdb.plan.logical.query import Query
 from dpdb.plan.logical.row_tables import RowUnion

@@ -63,10 +63,7 @@ class Constant:
                 yield TokenType.NUMBER, self.text.removeprefix("-")
 
 
-_TYPES = {
-    Kind.DATE: exp.DataType.Type.DATE,
-    Kind.TIMESTAMP: exp.DataType.Type.TIMESTAMP,
-}
+_TYPES = {Kind.DATE: exp.DataType.Type.DATE, Kind.TIMESTAMP: exp.DataType.Type.TIMESTAMP}
 Given = Constant | tuple[Constant, ...]
 """A value, or the values of a list."""
 Values = tuple[tuple[str, Given], ...]

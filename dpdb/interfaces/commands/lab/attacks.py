@@ -83,13 +83,7 @@ def parser() -> argparse.ArgumentParser:
         help="against privacy at this ε; may be given again (default: 0.1, 1, 5)")  # fmt: skip
     add("--trials", type=trials, metavar="N",
         help="count so many runs (default: rates as exact as they can be had)")  # fmt: skip
-    add(
-        "--seed",
-        type=seed,
-        default=1,
-        metavar="S",
-        help="the same seed gives the same story",
-    )
+    add("--seed", type=seed, default=1, metavar="S", help="the same seed gives the same story")
     add("--limit", type=limit, default=TIME_LIMIT, metavar="S",
         help=f"seconds that a FILE.py has (default: {TIME_LIMIT})")  # fmt: skip
     add(

@@ -60,13 +60,7 @@ def _audit_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("mechanism", nargs="?", metavar="MECHANISM", help="one of those listed, or a FILE.py with "
         "a function mechanism(values, epsilon, rng)")  # fmt: skip
-    add(
-        "--seed",
-        type=seed,
-        default=1,
-        metavar="S",
-        help="the same seed, the same numbers",
-    )
+    add("--seed", type=seed, default=1, metavar="S", help="the same seed, the same numbers")
     add("--limit", type=limit, default=TIME_LIMIT, metavar="S",
         help=f"seconds that a FILE.py has (default: {TIME_LIMIT})")  # fmt: skip
     add("--json", action="store_true", help="print the bounds as a JSON object")
@@ -159,20 +153,10 @@ def _score_parser() -> argparse.ArgumentParser:
     add("--task", metavar="ATTACK", help="on the data and the secret of this attack")
     add("--epsilon", action="append", type=epsilon_as_float, metavar="E",
         help="against privacy at this ε; may be given again (default: 1)")  # fmt: skip
-    add(
-        "--trials",
-        type=trials,
-        metavar="N",
-        help=f"how often (default: {TRIALS}, or the task's)",
-    )
+    add("--trials", type=trials, metavar="N", help=f"how often (default: {TRIALS}, or the task's)")
     add("--limit", type=limit, default=TIME_LIMIT, metavar="S",
         help=f"seconds that each file has (default: {TIME_LIMIT})")  # fmt: skip
-    add(
-        "--seed",
-        type=seed,
-        metavar="S",
-        help="the same secrets again (default: new ones)",
-    )
+    add("--seed", type=seed, metavar="S", help="the same secrets again (default: new ones)")
     add("--csv", action="store_true", help="print the table as CSV")
     add("--html", type=Path, metavar="DIR", help="write a page for each student, and the table")
     add_force(parser)

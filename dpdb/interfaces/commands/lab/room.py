@@ -27,11 +27,7 @@ def main(words: list[str]) -> int:
         return _page(bits, whose, options)
     from rich.console import Console  # noqa: PLC0415 (numpy, rich)
 
-    from dpdb.lab.classroom.room import (  # noqa: PLC0415
-        Projector,
-        play,
-        stages,
-    )
+    from dpdb.lab.classroom.room import Projector, play, stages  # noqa: PLC0415
 
     projector = Projector(Console(highlight=False), options.delay)
     projector.console.print(f"{printable(whose)}\n", markup=False)
@@ -58,13 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--html", type=Path, metavar="FILE", help="write a page that plays it")
     add("--delay", type=_seconds, default=0.15, metavar="S", help="seconds between two pictures")
-    add(
-        "--seed",
-        type=seed,
-        default=1,
-        metavar="S",
-        help="the same seed, the same questions",
-    )
+    add("--seed", type=seed, default=1, metavar="S", help="the same seed, the same questions")
     add_force(parser)
     return parser
 

@@ -21,14 +21,7 @@ from dpdb.answers.formats.sheet import is_numeric, text_sheet
 from dpdb.answers.formats.summaries import margins
 from dpdb.answers.record import AnswerRecord, Line
 from dpdb.answers.suggested_bounds import column_row
-from dpdb.errors import (
-    BudgetExceeded,
-    DpdbError,
-    InvalidOption,
-    MissingBounds,
-    TooLarge,
-    printable,
-)
+from dpdb.errors import BudgetExceeded, DpdbError, InvalidOption, MissingBounds, TooLarge, printable
 from dpdb.ledger.protocol import FREE, Balance
 from dpdb.policy.catalog import Column, Table
 from dpdb.policy.names import written
