@@ -286,6 +286,20 @@ class RowsAsUnits(Claimed):
 
 
 @dataclass(frozen=True)
+class FirstOwner(Claimed):
+    """Privacy for the first of the two owners of each row."""
+
+    LABEL = "unit = customer, “ε = {budget:g}”"
+
+    NOTE = "Differential privacy for customers: whoever else a row is about is not hidden."
+
+    def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
+        alone = replace(scenario, unit=scenario.owners[0], owners=(), rows_per_unit=1)
+        policy = alone.policy(directory, exactly(self.budget), self.queries)
+        return session_of(policy, seeded(seed))
+
+
+@dataclass(frozen=True)
 class Owner(Claimed):
     """Noise on what is published, none on what the owner has collected."""
 

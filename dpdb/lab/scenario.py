@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from dpdb.errors import DataFileError
 from dpdb.policy.budget import Budget, Neighbors
 from dpdb.policy.catalog import Column, Kind, Policy, Table
-from dpdb.policy.names import quoted_text, written
+from dpdb.policy.names import OwnedBy, quoted_text, written
 from dpdb.policy.reading.reader import policy_for, read_policy
 from dpdb.records import dataclass
 
@@ -36,6 +36,8 @@ class Scenario:
     neighbors: str = "replace"
     unit: str | None = None
     rows_per_unit: int = 1
+    owners: tuple[str, ...] = ()
+    """The columns that name the two owners of each row, which are the names of their kinds, too."""
 
     @property
     def declared(self) -> tuple[Column, ...]:
@@ -50,6 +52,9 @@ class Scenario:
             writer.writerow(column.name for column in self.declared)
             writer.writerows(self.rows)
         table = Table(self.table, path, self.declared, self.unit, self.rows_per_unit)
+        if self.owners:
+            owners = tuple(OwnedBy(name, name) for name in self.owners)
+            table = replace(table, unit=self.owners[0], owners=owners)
         budget = Budget(epsilon, Fraction(0), queries)
         return Policy((table,), budget, Neighbors(self.neighbors))
 

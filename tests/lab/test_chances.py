@@ -91,6 +91,7 @@ def test_draws_have_the_law() -> None:
         ("membership", lambda e: 1 / (1 + math.exp(-e))),
         ("group-keys", lambda e: 1 / (1 + math.exp(-e))),
         ("many-rows", lambda e: 1 - math.exp(-e / 2) / 2),
+        ("other-owner", lambda e: 1 - math.exp(-e / 2) / 2),
         ("noise-scale", lambda e: 1 / 100),
     ],
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpdb.lab.attack import Attack, Guess, Scales, Scenes, StudentTask
 from dpdb.lab.attacks import chances
 from dpdb.lab.database import Database, Refused, number
-from dpdb.lab.foils import KeysOfTheRows, RowsAsUnits, Undeclared
+from dpdb.lab.foils import FirstOwner, KeysOfTheRows, RowsAsUnits, Undeclared
 from dpdb.lab.scenario import DataFile, Scenario, names
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class ManyRows(Attack):
         StudentTask(
             "What is the unit where a row is about two people, as in a list of marriages?",
             "Each of the two is to be hidden, and is in either column. A unit of one column does "
-            "not do that: the marriage itself has to be the unit, or each person a row.",
+            'not do that. unit = { person = ["wife", "husband"] } does: dpdb lab other-owner.',
         ),
     )
     foils = (RowsAsUnits(0.1, 1), RowsAsUnits(1, 1))
@@ -271,4 +271,74 @@ class ManyRows(Attack):
 VISIT_COLUMNS = """
 patient = { type = "text" }
 day     = { type = "integer", bounds = [1, 366] }
+"""
+
+
+LINES = 20
+
+
+class OtherOwner(Attack):
+    """A line of an order is a customer's and a supplier's."""
+
+    place = 12
+    title = "The other owner: who supplies this shop?"
+    source = (
+        "Kasiviswanathan, Nissim, Raskhodnikova and Smith, Analyzing Graphs with Node Differential "
+        "Privacy, TCC 2013: an edge is two persons'. Day, Li and Lyu, Publishing Graph Degree "
+        "Distribution with Node Differential Privacy, SIGMOD 2016."
+    )
+    secret = (
+        f"Whether the firm Woods supplies this shop: {LINES} lines of the file, each of another "
+        "customer, or none. A coin decides."
+    )
+    idea = (
+        "The policy protects customers, of whom each has one line. Noise that hides a customer is "
+        f"of the size of one line: count the {LINES} lines of the supplier."
+    )
+    remedy = (
+        'Protecting both: units = ["customer", "supplier"] and unit = { customer = "customer", '
+        f'supplier = "supplier" }}, with rows_per_unit = {LINES}. Each has room for so many lines, '
+        "and a line counts where both have room, so neither moves the count by more. A customer "
+        "and a supplier together have 2 ε. The red diamonds are attacks that succeed more often "
+        "than the promised ε allows."
+    )
+    tasks = (
+        StudentTask(
+            "Which queries on the lines does dpdb refuse once both are protected, and why?",
+            "LEFT JOIN and EXISTS between tables of the two, MAX, MEDIAN, windows: of each there "
+            "is a table in which a line is there, or not, because of the rows of others. dpdb help "
+            "messages has the list.",
+        ),
+    )
+    foils = (FirstOwner(0.1, 1), FirstOwner(1, 1))
+    honest = "SELECT COUNT(*) FROM lines"
+
+    def scenario(self, rng: np.random.Generator) -> Scenario:
+        suppliers = [f"firm {number}" for number in range(1, 31) for _ in range(rng.integers(1, 9))]
+        inside = bool(rng.integers(2))
+        if inside:
+            suppliers += ["Woods"] * LINES
+        rows = [(f"c{number}", supplier) for number, supplier in enumerate(suppliers)]
+        return Scenario(
+            LINE_COLUMNS,
+            rows,
+            inside,
+            table="lines",
+            neighbors="add-remove",
+            rows_per_unit=LINES,
+            owners=("customer", "supplier"),
+        )
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        count = number(session.execute("SELECT COUNT(*) FROM lines WHERE supplier = 'Woods'"))
+        inside = count >= LINES / 2
+        return Guess(inside, f"{count:g} is closer to {LINES if inside else 0}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, LINES) if scales else 1.0
+
+
+LINE_COLUMNS = """
+customer = { type = "text" }
+supplier = { type = "text" }
 """
