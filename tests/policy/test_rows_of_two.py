@@ -21,7 +21,7 @@ KINDS = 'units = ["customer", "supplier", "person"]'
 
 def test_owners_are_read_and_kept_in_a_ledger_s_terms(tmp_path: Path) -> None:
     policy = shop_of_two(tmp_path, random_data(1))
-    customers, _, _, lines, messages, _ = policy.tables
+    customers, _, _, lines, _, messages, _ = policy.tables
     assert (customers.kind, customers.owners) == ("customer", ())
     orders = Reference("orders", "id")
     assert lines.owners == (

@@ -43,6 +43,14 @@ order_id = { type = "integer" }
 supplier_id = { type = "integer" }
 product = { type = "integer" }
 amount = { type = "integer", bounds = [-2, 3] }
+[tables.offers]
+unit = { supplier = "supplier_id" }
+key = ["product", "supplier_id"]
+rows_per_unit = 4
+[tables.offers.columns]
+product = { type = "integer" }
+supplier_id = { type = "integer" }
+cost = { type = "integer", bounds = [0, 3] }
 [tables.messages]
 unit = { person = ["sender", "receiver"] }
 rows_per_unit = 2
@@ -62,6 +70,7 @@ HEADERS = {
     "suppliers": "id,nation",
     "orders": "id,customer_id,day",
     "lines": "order_id,supplier_id,product,amount",
+    "offers": "product,supplier_id,cost",
     "messages": "sender,receiver,amount",
     "products": "id,kind",
 }
@@ -77,6 +86,8 @@ STATEMENTS = (
     " orders o WHERE o.id = l.order_id AND o.customer_id = c.id AND s.id = l.supplier_id"
     " AND l.amount > -2 GROUP BY c.nation, s.nation",
     "SELECT p.kind, COUNT(*) FROM lines l LEFT JOIN products p ON l.product = p.id GROUP BY p.kind",
+    "SELECT COUNT(*), SUM(p.cost) FROM lines l JOIN offers p ON p.product = l.product"
+    " AND p.supplier_id = l.supplier_id WHERE p.cost < 3",
     "SELECT COUNT(*), SUM(amount) FROM messages",
     "SELECT AVG(amount) FROM (SELECT amount FROM messages WHERE sender < 4) m",
     "SELECT COUNT(*) FROM lines l JOIN products p ON p.kind = l.amount",
@@ -101,6 +112,7 @@ def random_data(seed: int, lines: int = 14) -> Data:
         "suppliers": [(i, one_of(2)) for i in range(1, 4)],
         "orders": [(i, one_of(4), one_of(3)) for i in range(1, 7)],
         "lines": [(one_of(7), one_of(4), one_of(4), draw.randint(-2, 3)) for _ in range(lines)],
+        "offers": [(p, s, draw.randint(0, 3)) for p in (1, 2, 3) for s in (1, 2, 3)],
         "messages": [(one_of(5), one_of(5), draw.randint(-2, 3)) for _ in range(lines)],
         "products": [(i, i % 2 + 1) for i in range(1, 4)],
     }
@@ -125,6 +137,7 @@ def neighbours(data: Data) -> Iterator[tuple[str, Data]]:
                 **data,
                 "suppliers": [row for row in data["suppliers"] if row[0] != unit],
                 "lines": [row for row in data["lines"] if row[1] != unit],
+                "offers": [row for row in data["offers"] if row[1] != unit],
             },
         )
         yield "person", {**data, "messages": [m for m in data["messages"] if unit not in m[:2]]}

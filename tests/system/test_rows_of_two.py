@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +13,15 @@ import pytest
 
 from dpdb.engines.memory import MemoryEngine
 from dpdb.errors import DpdbError
+from dpdb.plan.physical.plan import Plan
+from dpdb.plan.planner import plan
+from dpdb.policy.catalog import Policy
+from dpdb.privacy.accounting.accountants import BudgetShare
+from dpdb.privacy.mechanisms.gaussian import Gaussian
+from dpdb.privacy.mechanisms.kinds import NoiseKind
+from dpdb.session.backends import PublicFacts
 from dpdb.session.session import Session
+from dpdb.sql.selects.statements import Select, statement
 from tests.support.exactly import planned, raw
 from tests.support.noiseless import Noiseless
 from tests.support.rows_of_two import (
@@ -24,25 +34,22 @@ from tests.support.rows_of_two import (
 )
 
 
-def _exact(folder: Path, data: Data) -> list[list[np.ndarray]]:
-    """The exact results that mechanisms draw with, of each statement."""
-    policy = shop_of_two(folder, data)
-    engine = MemoryEngine(tables=policy.tables)
-    plans = [planned(text, policy) for text in STATEMENTS]
+def _exact(folder: Path, data: Data, plans: Sequence[Plan]) -> list[list[np.ndarray]]:
+    """The exact results that mechanisms draw with, of each plan."""
+    engine = MemoryEngine(tables=shop_of_two(folder, data).tables)
     return [[np.asarray(each.cells) for each in engine.exact(plan, {})] for plan in plans]
 
 
 def test_no_unit_moves_a_result_by_more_than_the_noise_pays_for(tmp_path: Path) -> None:
     policy = shop_of_two(tmp_path, random_data(0))
-    paid = [
-        [r.mechanism.sensitivity for r in planned(text, policy).releases] for text in STATEMENTS
-    ]
+    plans = [planned(text, policy) for text in STATEMENTS]
+    paid = [[each.mechanism.sensitivity for each in plan.releases] for plan in plans]
     reached = [[Fraction(0) for _ in each] for each in paid]
-    for seed in range(4):
+    for seed in range(3):
         data = random_data(seed)
-        whole = _exact(tmp_path, data)
+        whole = _exact(tmp_path, data, plans)
         for _, without in neighbours(data):
-            for at, found in enumerate(_exact(tmp_path, without)):
+            for at, found in enumerate(_exact(tmp_path, without, plans)):
                 for which, cells in enumerate(found):
                     moved = int(np.abs(whole[at][which] - cells).sum())
                     assert moved <= paid[at][which], (STATEMENTS[at], which)
@@ -70,6 +77,32 @@ def test_no_row_of_another_unit_is_joined_whatever_a_reference_says(tmp_path: Pa
     engine = MemoryEngine(tables=policy.tables)
     assert raw(text.format("customer_id"), policy, engine) == [[8]]
     assert raw(text.format("day"), policy, engine) == [[0]]
+
+
+def _gaussian(text: str, policy: Policy) -> Plan:
+    found = statement(text, policy, PublicFacts(None))
+    assert isinstance(found, Select)
+    options = replace(found.query.options, mechanism=NoiseKind.GAUSSIAN)
+    share = BudgetShare(Fraction(1), Fraction(1, 10**6))
+    return plan(found.query.with_options(options), policy, share, lambda _: 0)
+
+
+def test_gaussian_noise_pays_for_the_euclidean_move(tmp_path: Path) -> None:
+    """Of a key with G values the room of T rows is T // G in each: √G times that, and not T."""
+    data = random_data(0, lines=40)
+    policy = shop_of_two(tmp_path, data)
+    plans = [_gaussian(text, policy) for text in STATEMENTS[3:7]]
+    whole = _exact(tmp_path, data, plans)
+    reached = Fraction(0)
+    for _, without in neighbours(data):
+        found = _exact(tmp_path, without, plans)
+        for own, one, other in zip(plans, whole, found, strict=True):
+            for release, before, after in zip(own.releases, one, other, strict=True):
+                moved = int(((before - after) ** 2).sum())
+                assert isinstance(release.mechanism, Gaussian)
+                assert moved <= release.mechanism.squared
+                reached = max(reached, Fraction(moved, release.mechanism.squared))
+    assert reached > Fraction(1, 2)
 
 
 LINES = "lines l JOIN orders o ON l.order_id = o.id JOIN suppliers s ON l.supplier_id = s.id"
