@@ -124,13 +124,15 @@ def test_ranks_are_shared_where_intervals_overlap() -> None:
     rows = [tallied("cyd", 100), tallied("ada", 146), tallied("eve", 196), tallied("bob", 130)]
     table = ranked([*rows, tallied("dan", 140, epsilon=0)])
     assert [(each.student, each.rank, each.note) for each in table] == [
-        ("eve", None, "not by asking"),
         ("ada", 1, "tie"),
-        ("dan", None, "not by asking"),
         ("bob", 1, "tie"),
         ("cyd", 3, ""),
+        ("eve", None, "not by asking"),
+        ("dan", None, "not by asking"),
     ]
-    assert table[2].ceiling == 0.5
+    assert table[-1].ceiling == 0.5
+    # A single guess that was right is below everybody who shares its rank.
+    assert ranked([tallied("luck", 1, runs=1), *rows])[0].student == "ada"
     shown = as_table([Score("all", None, tuple(rows))])
     assert "eve, ε = 1: ✘ not by asking" in shown
 

@@ -149,12 +149,14 @@ def _chance(runs: Sequence[Played], ceiling: float) -> float:
 
 
 def ranked(rows: Iterable[Row]) -> list[Row]:
-    """The rows by defence and success; a rank counts the rows that lie wholly above.
+    """The rows by defence, rank and interval; a rank counts the rows that lie wholly above.
 
-    So whoever has an interval that overlaps the best one's is first, too. Ranks are given under
-    privacy, to rows of one secret from a sandbox, which asking can explain.
+    So whoever has an interval that overlaps the best one's is first, too; of equal ranks the one
+    whose interval begins higher is listed first, or one lucky guess would be at the top. Ranks are
+    given under privacy, to rows of one secret from a sandbox, which asking can explain; rows
+    without a rank come last.
     """
-    rows = sorted(rows, key=lambda each: (each.epsilon is not None, each.epsilon or 0, -each.rate))
+    rows = list(rows)
     fair = [
         each
         for each in rows
@@ -166,12 +168,19 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
         for each in fair
     }
     taken = [(each.epsilon, ranks[id(each)]) for each in fair]
-    return [
+    placed = [
         replace(each, rank=ranks[id(each)], tie=taken.count((each.epsilon, ranks[id(each)])) > 1)
         if id(each) in ranks
         else each
         for each in rows
     ]
+    return sorted(placed, key=_place)
+
+
+def _place(row: Row) -> tuple[float, float, float, float]:
+    """The key by which rows are listed."""
+    claimed = -1.0 if row.epsilon is None else row.epsilon
+    return claimed, math.inf if row.rank is None else row.rank, -row.low, -row.rate
 
 
 def class_scores(

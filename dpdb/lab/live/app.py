@@ -44,6 +44,8 @@ SETTLE = 0.1
 """Seconds in which several changes become one event."""
 _TRIES = (2.0, 60)
 """The joins of an address: a second in the long run, and at once: a class may have one address."""
+_FORMS = (5.0, 100)
+"""The forms of a seat likewise: each is kept for good."""
 _OF_ADDRESS = 400
 """The connections from one address: those of a whole class."""
 _MOST_FIELDS = 100
@@ -62,6 +64,7 @@ class LiveClass:
         """The open pages of each seat."""
         self._changes, self._event, self._closing = 0, asyncio.Event(), False
         self._rates = Rates(*_TRIES, time.monotonic)
+        self._posts = Rates(*_FORMS, time.monotonic)
 
     @property
     def routes(self) -> list[Route]:
@@ -124,6 +127,8 @@ class LiveClass:
         if seat is None:
             return RedirectResponse("/", 303)
         try:
+            if not self._posts.allows(str(seat.number)):
+                raise Unwelcome("too fast: wait a second")
             await self.actions.do(seat, fields)
         except Unwelcome as why:
             return HTMLResponse(self._home(request, str(why), fields), 400)
@@ -248,7 +253,7 @@ class LiveClass:
 
     def _cookie(self, name: str) -> str:
         """The name of a cookie of this class: another class on the host has others."""
-        return f"dpdb-{name}-{self.file.state.seed % 10**6}"
+        return f"dpdb-{name}-{hashed(self.file.state.board)[:8]}"
 
 
 def _origin(request: Request) -> str:

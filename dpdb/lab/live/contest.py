@@ -39,6 +39,7 @@ QUESTIONS = 100
 """The query limit of a secret."""
 TRIALS = 100
 """The runs of an attack file."""
+LONGEST_NUMBER = 40
 MOST_ROWS = 60
 """The rows of an answer that are shown."""
 _SEEDED = f" · {NOT_PRIVATE}"
@@ -80,7 +81,7 @@ class Referee:
     @property
     def attack(self) -> Attack:
         """The attack that is played."""
-        return find(self._file.state.contest.task)
+        return _attack(self._file.state.contest.task)
 
     async def ask(self, seat: Seat, fields: dict[str, str], *, explain: bool) -> None:
         """Answer a team's statement, or refuse it; raises Unwelcome while the clock stands."""
@@ -88,8 +89,12 @@ class Referee:
         async with self._lock(seat):
             if self._is_done(form) or not statement:
                 return
-            asked = {"statement": statement, "epsilon": fields.get("epsilon", "").strip()}
+            epsilon, number = fields.get("epsilon", "").strip(), self._file.state.contest.number
+            if len(epsilon) > LONGEST_NUMBER:
+                raise Unwelcome("ε is a number, such as 0.1")
+            asked = {"statement": statement, "epsilon": epsilon}
             reply = await asyncio.to_thread(self._reply, seat, asked, explain=explain)
+            self._check_still(number)
             self._file.record("contest.ask", form=form, seat=seat.number, **asked, **reply)
 
     async def guess(self, seat: Seat, fields: dict[str, str]) -> None:
@@ -98,13 +103,17 @@ class Referee:
         async with self._lock(seat):
             if self._is_done(form):
                 return
-            possible = TASKS[self._file.state.contest.task]
+            contest = self._file.state.contest
+            number, possible = contest.number, TASKS[contest.task]
+            if fields.get("round") != str(len(self._team(seat).rounds)):
+                raise Unwelcome("another tab has guessed that secret: this is a new one")
             if text not in map(str, possible):
                 some = " or ".join(possible) if isinstance(possible, tuple) else (
                     f"a whole number from {possible[0]} to {possible[-1]}"
                 )  # fmt: skip
                 raise Unwelcome(f"the guess is {some}")
             _, scenario, _ = await asyncio.to_thread(self._opened, seat)
+            self._check_still(number)
             guess = text == "yes" if isinstance(possible, tuple) else int(text)
             hits, tries = self.attack.score(guess, scenario.truth)
             truth = scenario.truth
@@ -120,6 +129,9 @@ class Referee:
         async with self._lock(seat):
             if self._is_done(form) or not code.strip():
                 return
+            team = self._team(seat)
+            if team.file and team.score is None:
+                raise Unwelcome("your last file is being played: wait for its score")
             if await asyncio.to_thread(sandbox) is Sandbox.NONE:
                 raise Unwelcome("files are not taken: this machine has no sandbox to run them in")
             self._file.record("contest.file", form=form, seat=seat.number, code=code)
@@ -168,8 +180,7 @@ class Referee:
 
     def _rows(self, seat: Seat) -> list[Row]:
         """The lines of a team: by hand, and by its file."""
-        contest = self._file.state.contest
-        team = contest.teams.get(seat.number, Team())
+        contest, team = self._file.state.contest, self._team(seat)
         found = []
         if team.rounds:
             played = (Played(each["hits"], each["tries"], each["used"]) for each in team.rounds)
@@ -181,7 +192,7 @@ class Referee:
         return found
 
     def _used(self, seat: Seat) -> float:
-        asked = self._file.state.contest.teams.get(seat.number, Team()).asked
+        asked = self._team(seat).asked
         return float(asked[-1]["used"]) if asked else 0.0
 
     def _is_done(self, form: str) -> bool:
@@ -191,6 +202,14 @@ class Referee:
         if not self._file.state.contest.is_open(time.time()):
             raise Unwelcome("the clock stands: nothing was sent")
         return False
+
+    def _team(self, seat: Seat) -> Team:
+        return self._file.state.contest.teams.get(seat.number, Team())
+
+    def _check_still(self, number: int) -> None:
+        """Raise Unwelcome if another contest has begun since."""
+        if self._file.state.contest.number != number:
+            raise Unwelcome("another contest has begun: nothing was sent")
 
     def _lock(self, seat: Seat) -> asyncio.Lock:
         return self._locks.setdefault(seat.number, asyncio.Lock())
@@ -218,7 +237,7 @@ class Referee:
     def _opened(self, seat: Seat) -> tuple[tuple[int, int], Scenario, Session]:
         """The team's secret and session; after a restart earlier statements are asked again."""
         contest, seed = self._file.state.contest, self._file.state.seed
-        team = contest.teams.get(seat.number, Team())
+        team = self._team(seat)
         which = (contest.number, len(team.rounds))
         if seat.number not in self._open or self._open[seat.number][0] != which:
             drawn = np.random.default_rng([seed, *which, seat.number])
@@ -264,15 +283,20 @@ def _executed(session: Session, asked: Event, *, explain: bool) -> Answer:
     return session.execute(statement, epsilon=None if takes_none else epsilon)
 
 
+@cache
+def _attack(task: str) -> Attack:
+    return find(task)
+
+
 @lru_cache(maxsize=256)
 def _by_hand(name: str, task: str, epsilon: float, played: tuple[Played, ...]) -> Row:
     """The line of guesses by hand; one is new where thirty are shown, and intervals take time."""
     defence = Protected(epsilon, QUESTIONS)
-    return row(name, defence, find(task), played, Sandbox.BUBBLEWRAP)
+    return row(name, defence, _attack(task), played, Sandbox.BUBBLEWRAP)
 
 
 @cache
 def _table(task: str) -> html.TableView:
-    scenario = find(task).scenario(np.random.default_rng(0))
+    scenario = _attack(task).scenario(np.random.default_rng(0))
     with TemporaryDirectory(prefix="dpdb-class-") as folder:
         return html.table_view(scenario.policy(Path(folder), Fraction(1), 1).tables[0])

@@ -168,6 +168,8 @@ class ClassFile:
         if self.state.seat_of(key) or self.state.knocking(key):
             return
         taken = self.state.named(name)
+        if taken is not None and taken.knock:
+            raise Unwelcome("another browser waits for that name: ask the teacher")
         if taken is not None:
             self.record("seat.knock", seat=taken.number, key=key)
         elif len(self.state.present) >= MOST_SEATS:

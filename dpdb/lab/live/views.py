@@ -63,8 +63,9 @@ def seat(state: State, seat: Seat, game: Game, referee: Referee) -> Shown:
     values: dict[str, object] = {"state": state, "seat": seat, "room": game.view()}
     values |= _contest(state, referee)
     if values["attack"]:
-        name, forms = f"contest {state.contest.number}", "contest"
-        values |= {"left": referee.left(seat), "team": state.contest.teams.get(seat.number, Team())}
+        team = state.contest.teams.get(seat.number, Team())
+        name, forms = f"contest {state.contest.number} {len(team.rounds)}", "contest"
+        values |= {"left": referee.left(seat), "team": team}
         values |= {"possible": TASKS[state.contest.task], "table": referee.table()}
     if state.page == SHEET and state.sheet:
         own = state.sheet_of(seat.number)
@@ -82,6 +83,7 @@ def board(state: State, game: Game, referee: Referee, origin: str) -> Shown:
     """The page of the projector."""
     values: dict[str, object] = {"state": state, "room": game.view(), "origin": origin}
     values |= _contest(state, referee) | _standings(state, referee)
+    values["handed"] = sum(state.sheet_of(seat.number).handed for seat in state.present)
     return Shown("board", rendered("board", **values), state.title)
 
 

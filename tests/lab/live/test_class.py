@@ -48,6 +48,8 @@ def test_a_name_is_a_seat_and_a_second_browser_needs_the_teacher(served: Taught)
     _, other = served.join(" ＡＤＡ ")
     assert "ask the teacher" in served.get("/", other).text
     assert [seat.name for seat in served.file.state.seats.values()] == ["Ada"]
+    # A third browser cannot push in between the knock and the teacher's answer.
+    assert "waits for that name" in served.join("Ada")[0].text
     served.teach("refuse:1")
     assert "Join" in served.get("/", other).text
     served.join("ada", other)

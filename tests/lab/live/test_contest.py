@@ -29,10 +29,9 @@ class Mine(Membership):
 
 def send(served: Taught, cookie: str, do: str, **fields: str) -> tuple[int, str]:
     """Send a form of the page of now, twice: the second has no effect."""
-    form = hidden(served.get("/", cookie).text, "form")
-    first, second = (
-        served.post("/seat", {"do": do, "form": form + do} | fields, cookie) for _ in range(2)
-    )
+    page = served.get("/", cookie).text
+    own = {"do": do, "form": hidden(page, "form") + do, "round": hidden(page, "round")}
+    first, second = (served.post("/seat", own | fields, cookie) for _ in range(2))
     assert first.status == second.status
     return first.status, first.text
 
@@ -73,6 +72,10 @@ def test_questions_cost_guesses_are_judged_and_secrets_differ(
         served.teach("reveal:on")
         assert "in truth" in served.get("/", bob).text
         assert send(served, ada, "guess", guess="perhaps")[0] == 400
+        # A tab that has not heard of the last guess would guess a secret that nobody asked about.
+        old = {"do": "guess", "form": "old", "round": "7", "guess": "yes"}
+        assert "another tab has guessed" in served.post("/seat", old, bob).text
+        assert len(teams[2].rounds) == 8
         served.teach("clock:stop")
         assert "the clock stands" in send(served, ada, "guess", guess="no")[1]
         assert teams[1].rounds == []
@@ -120,6 +123,11 @@ def test_files_are_played_in_their_sandbox_alone(
         assert "Ada · file" in page
         assert "of 30" in page
         assert "No module named" in page
+        # One file of a team is played at a time, so that no team has all places.
+        teams[2].score = None
+        assert "being played" in send(served, eve, "file", code=FILE)[1]
+        teams[2].score = {"error": "x" * 2000}
+        assert "x" * 200 not in served.get("/board", served.get(served.board).cookie).text
         # What cannot be kept in is not run.
         monkeypatch.setattr(contest, "sandbox", lambda: Sandbox.NONE)
         assert "no sandbox" in send(served, eve, "file", code=FILE)[1]
