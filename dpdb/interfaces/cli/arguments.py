@@ -30,9 +30,6 @@ from dpdb.session.connect import connect, is_address, policy_of
 if TYPE_CHECKING:
     from dpdb.session.connect import AnySession
 
-MOST_TRIALS = 100_000
-LONGEST_LIMIT = 3600
-"""The most seconds that a student's file can be given."""
 EPILOG = """\
 Statements are separated by semicolons and come after the files, from -c, from -f or
 from standard input; without any, at a terminal, dpdb is a shell.
@@ -176,12 +173,6 @@ def _valid(text: str, valid: Callable[[Fraction], Fraction]) -> Fraction:
         raise argparse.ArgumentTypeError(error.message) from None
 
 
-def _queries(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= LARGEST_QUERIES):
-        raise argparse.ArgumentTypeError("a whole number, at least 1, is needed")
-    return int(text)
-
-
 def seed(text: str) -> int:
     """A seed, as an argument."""
     if not (text.isascii() and text.isdigit() and len(text) <= 20):
@@ -189,20 +180,19 @@ def seed(text: str) -> int:
     return int(text)
 
 
-def trials(text: str) -> int:
-    """A number of trials of an attack, as an argument."""
-    return _whole(text, MOST_TRIALS)
+def whole(most: int) -> Callable[[str], int]:
+    """A reader of arguments that are whole numbers from 1 to `most`."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"a whole number from 1 to {most} is needed")
+        return int(text)
+
+    return read
 
 
-def limit(text: str) -> int:
-    """The seconds that a student's file has, as an argument."""
-    return _whole(text, LONGEST_LIMIT)
-
-
-def _whole(text: str, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most):
-        raise argparse.ArgumentTypeError(f"a whole number from 1 to {most} is needed")
-    return int(text)
+trials, limit, _queries = whole(100_000), whole(3600), whole(LARGEST_QUERIES)
+"""Readers of the trials of an attack, the seconds of a student's file, and a query limit."""
 
 
 def _bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:

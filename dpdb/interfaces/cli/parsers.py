@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
@@ -82,6 +82,16 @@ def check_spelling(words: Iterable[str], parser: argparse.ArgumentParser) -> Non
             hint = did_you_mean(bare, known, "--{}".format)
             if hint:
                 raise UsageError(f"no option {name}", hint=hint)
+
+
+def check_options(
+    options: argparse.Namespace, program: str, of: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse an option that is given with another command than those that it is `of`."""
+    for name, commands in of.items():
+        if getattr(options, name) and options.command not in commands:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is of {program} {' and '.join(commands)}")
 
 
 def _option(action: argparse.Action) -> Option:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dpdb.errors import DpdbError, UsageError, error_text, printable
-from dpdb.interfaces.cli.arguments import add_ledger_argument
+from dpdb.interfaces.cli.arguments import add_ledger_argument, whole
 from dpdb.interfaces.cli.parsers import Parser
 from dpdb.interfaces.commands.mcp import PASSING
 from dpdb.ledger.accounts import user
@@ -116,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
         help="where to listen for psql and other clients of PostgreSQL")  # fmt: skip
     add("--name", type=host_name, metavar="HOST",
         help="the host by which browsers call the server, such as stats.example.org")  # fmt: skip
-    add("--workers", type=_workers, default=1, metavar="N",
+    add("--workers", type=whole(MOST_WORKERS), default=1, metavar="N",
         help="processes that hold the tables: 1 is best for small ones")  # fmt: skip
     add("--certificate", type=Path, metavar="FILE", help="of TLS, with its chain, in PEM")
     add("--key", type=Path, metavar="FILE", help="the private key of the certificate, in PEM")
@@ -152,12 +152,6 @@ def _proxy(text: str) -> str:
         return str(ip_address(text))
     except ValueError:
         raise argparse.ArgumentTypeError("write the proxy's address, such as 127.0.0.1") from None
-
-
-def _workers(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_WORKERS):
-        raise argparse.ArgumentTypeError(f"a whole number from 1 to {MOST_WORKERS} is needed")
-    return int(text)
 
 
 def is_loopback(host: str) -> bool:

@@ -35,8 +35,9 @@ class Setting:
         value = MODES.get(str(value), value) if self.name == "mode" else value
         given = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         if given not in self.values:
+            known = f"{', '.join(self.values[:-1])} or {self.values[-1]}"
             raise UsageError(
-                f"{source}: {self.name} is {_or(self.values)}, not {given}",
+                f"{source}: {self.name} is {known}, not {given}",
                 hint=did_you_mean(str(given), self.values),
             )
         return str(given)
@@ -115,7 +116,3 @@ def _document(path: Path) -> Iterable[tuple[str, object]]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # not UTF-8, or not TOML
         raise UsageError(f"{path}: {error}") from None
-
-
-def _or(values: tuple[str, ...]) -> str:
-    return f"{', '.join(values[:-1])} or {values[-1]}"

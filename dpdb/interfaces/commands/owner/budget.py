@@ -11,7 +11,7 @@ from dpdb.answers.formats.json_lines import dumped
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
-from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.cli.parsers import Parser, check_options
 from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.custodian import book_of, verified
 from dpdb.policy.budget import is_name, valid_epsilon
@@ -77,13 +77,8 @@ def _check_arguments(options: argparse.Namespace) -> None:
             hint="grant POLICY NAME EPSILON, revoke POLICY NAME, copy POLICY TO, "
             "and for others POLICY alone",
         )
-    for option, value, command in (
-        ("--why", options.why, "accept"),
-        ("--fresh-data", options.fresh_data, "accept"),
-        ("--anchor", options.anchor, "verify"),
-    ):
-        if value and options.command != command:
-            raise UsageError(f"{option} is of dpdb budget {command}")
+    of = {"why": ["accept"], "fresh_data": ["accept"], "anchor": ["verify"]}
+    check_options(options, "dpdb budget", of)
 
 
 def _open(policy: Policy, options: argparse.Namespace) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument, epsilon
-from dpdb.interfaces.cli.parsers import Parser
+from dpdb.interfaces.cli.parsers import Parser, check_options
 from dpdb.interfaces.console.terminal import tell
 from dpdb.ledger.people import LONGEST_PASSWORD
 from dpdb.policy.catalog import Policy
@@ -67,14 +67,8 @@ def _check_arguments(options: argparse.Namespace) -> None:
             f"dpdb user {command} is followed by other words than these",
             hint="add, password, remove and token are followed by NAME POLICY, list by POLICY",
         )
-    for option, value, of in (
-        ("--epsilon", options.epsilon, ["add"]),
-        ("--password-file", options.password_file, ["add", "password"]),
-        ("--token", options.token, ["add"]),
-        ("--format", options.format, ["list"]),
-    ):
-        if value and command not in of:
-            raise UsageError(f"{option} is of dpdb user {' and '.join(of)}")
+    of = {"epsilon": ["add"], "password_file": ["add", "password"], "token": ["add"]}
+    check_options(options, "dpdb user", of | {"format": ["list"]})
 
 
 def _add(policy: Policy, options: argparse.Namespace) -> None:
