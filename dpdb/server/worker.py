@@ -138,21 +138,6 @@ def _answer(request: Request, session: Session) -> Answer:
     assert_never(request.action)
 
 
-def _member(sent: Any) -> Any:  # noqa: ANN401 (JSON, and a statement of a plan)
-    """A statement of a plan, with its values and options if it has any."""
-    match sent:
-        case [text, *rest]:
-            given = [from_json(each) for each in rest[:1]]
-            options = [
-                {name: _share(each) if isinstance(each, str) else each for name, each in o.items()}
-                if isinstance(o, dict)
-                else o
-                for o in rest[1:]
-            ]
-            return (text, *given, *options)
-    return sent
-
-
 def _share(text: str | None) -> Fraction | None:
     if text is None:
         return None

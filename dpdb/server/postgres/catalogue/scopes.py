@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres.catalogue.parts import NULL, Bound, Columns, Env
 from dpdb.server.postgres.protocol import Refusal
-
-Bind = Callable[[exp.Expr], Bound]
 
 
 @dataclass(frozen=True)
