@@ -42,16 +42,6 @@ def accept(policy: Policy, why: str, *, fresh: bool) -> None:
     custodian.accept(book, policy, accounts.user(), why, _digests(policy, key), fresh=fresh)
 
 
-def grant(policy: Policy, analyst: str, epsilon: Fraction) -> None:
-    """Let an analyst spend up to `epsilon` of the budget."""
-    custodian.grant(custodian.book_of(policy), accounts.user(), analyst, epsilon)
-
-
-def revoke(policy: Policy, analyst: str) -> None:
-    """Let an analyst ask no more."""
-    custodian.revoke(custodian.book_of(policy), accounts.user(), analyst)
-
-
 def move(policy: Policy, to: str) -> tuple[Sealed, int, int]:
     """Move the ledger to a file or an address: its last entry, and the numbers of releases and
     accounts that it has."""
@@ -70,21 +60,6 @@ def add_user(
         user, made = user.with_token()
     custodian.add_user(custodian.book_of(policy), accounts.user(), user, epsilon)
     return made
-
-
-def remove_user(policy: Policy, name: str) -> None:
-    """Remove an account, and let the analyst ask no more."""
-    custodian.remove_user(custodian.book_of(policy), accounts.user(), name)
-
-
-def new_password(policy: Policy, name: str, password: str) -> None:
-    """Set the password of an account."""
-    people.new_password(custodian.book_of(policy), name, password)
-
-
-def new_token(policy: Policy, name: str) -> str:
-    """A new token of an account, in place of any other."""
-    return people.new_token(custodian.book_of(policy), name)
 
 
 def users_record(policy: Policy) -> AnswerRecord:

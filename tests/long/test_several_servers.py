@@ -22,6 +22,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from dpdb.ledger import accounts, custodian
 from dpdb.ledger.book.entries import Charge
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session import budget_overview
@@ -162,7 +163,7 @@ def test_three_servers_spend_one_budget_to_the_last(examples: int, tried) -> Non
         assert epsilon - told <= 12 * kills * EACH
         again = [here.ask(token, same) for here, token in asking]
         assert {str(each["rows"]) for _, each in again} == {str(at_once[0][1]["rows"])}
-        budget_overview.remove_user(terms, "bob")
+        custodian.remove_user(custodian.book_of(terms), accounts.user(), "bob")
         for here in all_three:
             assert eventually(lambda here=here: here.ask(tokens[1], same)[0] == 401)
             assert here.ask(tokens[0], same)[0] == 200

@@ -12,6 +12,8 @@ from dpdb.answers.formats.render import FORMATS
 from dpdb.errors import InvalidOption, UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument
 from dpdb.interfaces.cli.parsers import Parser, check_options
+from dpdb.ledger import custodian
+from dpdb.ledger.accounts import user
 from dpdb.ledger.book.database import Anchor
 from dpdb.ledger.custodian import book_of, verified
 from dpdb.policy.budget import is_name, valid_epsilon
@@ -110,14 +112,14 @@ def _grant(policy: Policy, options: argparse.Namespace) -> str:
     if number is None or not is_name(options.analyst):
         raise UsageError("dpdb budget grant POLICY NAME EPSILON, and ε is a number")
     try:
-        budget_overview.grant(policy, options.analyst, valid_epsilon(number))
+        custodian.grant(book_of(policy), user(), options.analyst, valid_epsilon(number))
     except InvalidOption as error:
         raise UsageError(error.message) from None
     return f"{options.analyst} may spend ε {decimal(number)} in all"
 
 
 def _revoke(policy: Policy, options: argparse.Namespace) -> str:
-    budget_overview.revoke(policy, options.analyst)
+    custodian.revoke(book_of(policy), user(), options.analyst)
     return f"{options.analyst} may ask no more"
 
 

@@ -13,7 +13,9 @@ from dpdb.errors import UsageError
 from dpdb.interfaces.cli.arguments import add_ledger_argument, epsilon
 from dpdb.interfaces.cli.parsers import Parser, check_options
 from dpdb.interfaces.console.terminal import tell
-from dpdb.ledger.people import LONGEST_PASSWORD
+from dpdb.ledger import custodian, people
+from dpdb.ledger.accounts import user
+from dpdb.ledger.custodian import book_of
 from dpdb.policy.catalog import Policy
 from dpdb.policy.numbers import decimal
 from dpdb.session import budget_overview
@@ -103,7 +105,7 @@ def _password(options: argparse.Namespace) -> str | None:
 def _first_line(path: Path) -> str:
     try:
         with path.open(encoding="utf-8") as file:
-            return file.readline(LONGEST_PASSWORD * 4).rstrip("\r\n")
+            return file.readline(people.LONGEST_PASSWORD * 4).rstrip("\r\n")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -117,17 +119,17 @@ def _list(policy: Policy, options: argparse.Namespace) -> None:
 def _new_password(policy: Policy, options: argparse.Namespace) -> None:
     password = _password(options)
     assert password is not None  # as there is no --token
-    budget_overview.new_password(policy, options.name, password)
+    people.new_password(book_of(policy), options.name, password)
     tell(f"the password of {options.name} is another now; all sessions of the former end")
 
 
 def _remove(policy: Policy, options: argparse.Namespace) -> None:
-    budget_overview.remove_user(policy, options.name)
+    custodian.remove_user(book_of(policy), user(), options.name)
     tell(f"removed {options.name}; what was spent stays spent")
 
 
 def _token(policy: Policy, options: argparse.Namespace) -> None:
-    _show_token(options.name, budget_overview.new_token(policy, options.name))
+    _show_token(options.name, people.new_token(book_of(policy), options.name))
 
 
 def _show_token(name: str, token: str) -> None:
