@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dpdb.engines.passes.blocks import (
     counted_rows,
     whole_units,
 )
+from dpdb.engines.passes.shared_blocks import SharedBlocks
 from dpdb.engines.protocol import MAX_ROWS, Exact, KeyCounts, too_large
 from dpdb.engines.sources.protocol import Loaded, Partition, Version, has_changed
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, adds_up
@@ -36,6 +37,7 @@ from dpdb.plan.expressions.single_values import UnitValue, single_value
 from dpdb.plan.logical.query import are_sought
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import LimitedDistinct
+from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Kind, Table
 from dpdb.policy.storage import Storage
 from dpdb.records import dataclass
@@ -68,7 +70,8 @@ class StreamEngine(MemoryEngine):
     quantiles, and the different values or keys that are counted. Where a column names the units, it
     is found out first which rows count, and kept for further plans with the same filter. Only where
     a plan needs all rows of a unit together are they gathered, those of some units in each pass.
-    Joins, made tables, public tables and what teaching shows are the memory engine's.
+    Rows of two owners are gathered, with what a plan reads of them, and filled at once. Joins, made
+    tables, public tables and what teaching shows are the memory engine's.
     """
 
     block: int = BLOCK
@@ -113,9 +116,19 @@ class StreamEngine(MemoryEngine):
     @np.errstate(all="ignore")
     def exact(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> tuple[Exact, ...]:
         """The exact result of each of the plan's own releases, in order."""
+        if self.fills(plan.table):
+            names = frozenset(column.name for column in plan.table.columns)
+            return run(SharedBlocks(plan, slots), Scan(self, plan.table, names, as_read))
         if not self.goes_over(plan):
             return super().exact(plan, slots)
         return self.go_over(PlanStatistics.of, plan, slots)
+
+    def fills(self, table: Source) -> TypeGuard[Table]:
+        """Whether rows of two owners, whom columns name, are gathered block by block."""
+        if not isinstance(table, Table) or type(table) is not Table or not table.owners:
+            return False
+        named = not any(owner.chain for owner in table.owners)
+        return named and table.is_streamed and self.turns(table) > 1
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:
