@@ -35,7 +35,11 @@ _KINDS = {
     DATE: Kind.DATE,
     TIMESTAMP: Kind.TIMESTAMP,
 }
-_RANGES = {INT2: 2**15, INT4: 2**31, INT8: 2**63}
+_RANGES = {
+    INT2: (-(2**15), 2**15), INT4: (-(2**31), 2**31), INT8: (-(2**63), 2**63), OID: (0, 2**32)
+}  # fmt: skip
+_WHOLE_FORMS = {INT2: "!h", INT4: "!i", INT8: "!q", OID: "!I"}
+"""The forms of whole numbers in binary."""
 _EPOCH = datetime.datetime(2000, 1, 1)
 """The moment from which PostgreSQL counts."""
 _INT8 = range(-(2**63), 2**63)
@@ -71,7 +75,7 @@ def parameter(sent: bytes | None, oid: int, *, binary: bool) -> Any:  # noqa: AN
         return None
     try:
         return (_binary if binary else _text)(sent, oid)
-    except (ValueError, struct.error, OverflowError, InvalidOperation):
+    except (ValueError, LookupError, struct.error, OverflowError, InvalidOperation):
         raise BadValue(f"a parameter is no value of the type {oid}") from None
 
 
@@ -81,7 +85,7 @@ def _text(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
         raise ValueError
     match oid:
         case 16:
-            return _TRUTHS[told.strip().lower()] if told.strip().lower() in _TRUTHS else _bad()
+            return TRUTHS[told.strip().lower()]
         case 20 | 21 | 23 | 26:
             return _whole(told, oid)
         case 700 | 701 | 1700:
@@ -90,28 +94,21 @@ def _text(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
             return {"date": datetime.date.fromisoformat(_unzoned(told)).isoformat()}
         case 1114:
             return {"timestamp": _moment(told)}
-        case 0 | 705:
-            return told
-        case 25 | 1043 | 1042 | 19:
+        case 0 | 705 | 25 | 1043 | 1042 | 19:
             return told
     raise BadValue(f"parameters of the type {oid} are not supported")
 
 
-_TRUTHS = dict.fromkeys(("t", "true", "1", "on", "yes", "y"), True) | dict.fromkeys(
+TRUTHS = dict.fromkeys(("t", "true", "1", "on", "yes", "y"), True) | dict.fromkeys(
     ("f", "false", "0", "off", "no", "n"), False
 )
 
 
-def _bad() -> Any:  # noqa: ANN401
-    raise ValueError
-
-
 def _whole(told: str, oid: int) -> int:
-    if not _WHOLE.fullmatch(told):
+    low, high = _RANGES[oid]
+    if not _WHOLE.fullmatch(told) or not low <= int(told) < high:
         raise ValueError
-    number, limit = int(told), _RANGES.get(oid)
-    within = 0 <= number < 2**32 if limit is None else -limit <= number < limit
-    return number if within else _bad()
+    return int(told)
 
 
 def _number(told: str) -> Any:  # noqa: ANN401 (JSON)
@@ -142,14 +139,8 @@ def _binary(sent: bytes, oid: int) -> Any:  # noqa: ANN401 (JSON)
     match oid:
         case 16:
             return bool(struct.unpack("!B", sent)[0])
-        case 20:
-            return struct.unpack("!q", sent)[0]
-        case 21:
-            return struct.unpack("!h", sent)[0]
-        case 23:
-            return struct.unpack("!i", sent)[0]
-        case 26:
-            return struct.unpack("!I", sent)[0]
+        case 20 | 21 | 23 | 26:
+            return struct.unpack(_WHOLE_FORMS[oid], sent)[0]
         case 700 | 701:
             value = struct.unpack("!f" if oid == FLOAT4 else "!d", sent)[0]
             return _number(repr(value))

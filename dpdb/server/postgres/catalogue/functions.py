@@ -50,10 +50,6 @@ class Function:
     is_strict: bool = True
 
 
-def _type_name(names: Names, _: Work, number: int | None, *__: object) -> str | None:
-    return None if number is None else names.type_names.get(number, "???")
-
-
 def _of_names(kind: Kind, call: Callable[..., Any]) -> Function:
     return Function(kind, lambda names, _, *given: call(names, *given))
 
@@ -121,10 +117,6 @@ def _place(members: Any, wanted: object) -> int | None:  # noqa: ANN401
     return found.index(wanted) + 1 if wanted in found else None
 
 
-def _setting(names: Names, name: str, *_: object) -> str | None:
-    return names.settings.get(name.lower())
-
-
 FUNCTIONS: Mapping[str, Function] = {
     **dict.fromkeys(
         ("pg_get_expr", "pg_get_constraintdef", "pg_get_indexdef", "pg_get_viewdef",
@@ -163,11 +155,17 @@ FUNCTIONS: Mapping[str, Function] = {
         Kind.TEXT, lambda all_: ("pg_catalog", "public") if all_ else ("public",)
     ),
     "pg_encoding_to_char": _constant(Kind.TEXT, "UTF8"),
-    "format_type": Function(Kind.TEXT, _type_name, is_strict=False),
+    "format_type": Function(
+        Kind.TEXT,
+        lambda names, _, kind, *__: None if kind is None else names.type_names.get(kind, "???"),
+        is_strict=False,
+    ),
     "to_regtype": _of_names(Kind.INTEGER, lambda names, name: names.type(name)),
     "to_regclass": _of_names(Kind.INTEGER, lambda names, name: names.relation(name)),
     "to_regnamespace": _of_names(Kind.INTEGER, lambda names, name: names.schemas.get(name)),
-    "current_setting": _of_names(Kind.TEXT, _setting),
+    "current_setting": _of_names(
+        Kind.TEXT, lambda names, name, *_: names.settings.get(name.lower())
+    ),
     "set_config": _text(lambda _, value, __: value),
     "quote_ident": _text(lambda name: name),
     "format": _text(_formatted),

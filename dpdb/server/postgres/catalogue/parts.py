@@ -12,6 +12,7 @@ from sqlglot import exp
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres.protocol import Refusal
+from dpdb.server.postgres.values import TRUTHS
 
 MOST_STEPS = 200_000
 """The most rows and expressions that a statement takes."""
@@ -116,13 +117,8 @@ def read_as(value: Any, kind: Kind) -> Any:  # noqa: ANN401
             except ValueError:
                 return None
         case Kind.BOOLEAN:
-            return value if isinstance(value, bool) else _TRUTHS.get(str(value).lower())
+            return value if isinstance(value, bool) else TRUTHS.get(str(value).lower())
     return shown(value)
-
-
-_TRUTHS = dict.fromkeys(("t", "true", "1", "on", "yes"), True) | dict.fromkeys(
-    ("f", "false", "0", "off", "no"), False
-)
 
 
 def shown(value: object) -> str:
@@ -133,13 +129,8 @@ def shown(value: object) -> str:
 
 
 def _member(value: object) -> str:
-    return (
-        "NULL"
-        if value is None
-        else str(value)[:1].lower()
-        if isinstance(value, bool)
-        else str(value)
-    )
+    text = "NULL" if value is None else str(value)
+    return text[:1].lower() if isinstance(value, bool) else text
 
 
 def listed(value: Any) -> Sequence[Any]:  # noqa: ANN401

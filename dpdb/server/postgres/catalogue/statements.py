@@ -75,8 +75,10 @@ def bound(
     tree = tree_of(text) if is_public(text) else None
     if tree is None and _HINTS.search(text):
         tree = tree_of(_LABEL.sub(r'AS "\1"', text))
-    if isinstance(tree, exp.Select) and (columns := _no_rows(tree, tables.tables)) is not None:
-        return Answerable(Query(columns, lambda _: []))
+    if isinstance(tree, exp.Select) and (_is_limited(tree) or _is_false(tree)):
+        columns = _columns(tree, tables.tables)
+        if columns is not None:
+            return Answerable(Query(columns, lambda _: []))
     if not isinstance(tree, exp.Select | exp.SetOperation) or not _HINTS.search(text):
         return None
     shared = {each.alias.lower() for each in tree.find_all(exp.CTE)}
@@ -87,7 +89,10 @@ def bound(
     ]
     if any(known) and not all(known):
         raise Refusal("0A000", "the catalogue and tables of data are not asked together")
-    if not (all(known) if known else _knows(tree)):
+    asks = any(
+        name_of(each) in OWN or isinstance(each, exp.ObjectIdentifier) for each in tree.walk()
+    )
+    if not (all(known) if known else asks):
         return None
     try:
         return Answerable(Queries(tables.listings(names), names, kinds, values or ()).whole(tree))
@@ -103,29 +108,17 @@ def _is_own(table: exp.Table, tables: Tables) -> bool:
     return schema in ("pg_catalog", "information_schema")
 
 
-def _knows(tree: exp.Expr) -> bool:
-    """Whether a statement without tables asks for a function of the catalogue."""
-    return any(
-        name_of(node) in OWN or isinstance(node, exp.ObjectIdentifier) for node in tree.walk()
-    )
-
-
 def _cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401
     """A value as a cell of its column's kind."""
     told: Cell = read_as(shown(value) if isinstance(value, tuple) else value, kind)
     return told
 
 
-def _no_rows(tree: exp.Select, tables: Sequence[Table]) -> Columns | None:
-    """The columns of a SELECT for no rows of one table, as drivers ask for its columns.
-
-    Such are `SELECT * FROM t LIMIT 0` and `SELECT * FROM t WHERE 1 = 0`; None for others.
-    """
-    return _columns(tree, tables) if _is_limited(tree) or _is_false(tree) else None
-
-
 def wants_nothing(text: str) -> bool:
-    """Whether a SELECT has no rows by its text, so that its columns are all there is to tell."""
+    """Whether a SELECT has no rows by its text, so that its columns are all there is to tell.
+
+    Drivers ask so for columns: `SELECT * FROM t LIMIT 0`, `SELECT * FROM t WHERE 1 = 0`.
+    """
     tree = tree_of(text) if _NOTHING.search(text) else None
     if not isinstance(tree, exp.Select):
         return False
@@ -148,7 +141,7 @@ def _is_false(tree: exp.Select) -> bool:
     return isinstance(condition, exp.Boolean) and not condition.this
 
 
-def _columns(tree: exp.Select, tables: Sequence[Table]) -> tuple[tuple[str, Kind], ...] | None:
+def _columns(tree: exp.Select, tables: Sequence[Table]) -> Columns | None:
     """The columns of a SELECT of columns of one table; None for others."""
     source = tree.args.get("from_")
     if source is None or tree.args.get("joins"):
