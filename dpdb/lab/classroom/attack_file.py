@@ -12,8 +12,7 @@ from dpdb.lab.classroom.messages import (
     LONGEST,
     LONGEST_TEXT,
     OF_THE_WAY,
-    STORY,
-    Description,
+    Fields,
     Unfit,
     description,
     from_json,
@@ -48,17 +47,11 @@ class AttackFile(Attack):
     from the `referee`: an attack of the catalogue, or the same file in another box.
     """
 
-    def __init__(self, told: Description, referee: Referee, box: Box):
+    def __init__(self, told: Fields, referee: Referee, box: Box):
+        """`told` are the attributes of an attack that have a value of their own."""
         self._name, self._referee, self._box = box.file.name, referee, box
-        name = self._name
-        self.title = told.story.get("title", name)
-        self.source = told.story.get("source", f"{name}.py")
-        self.secret, self.idea, self.remedy = (
-            told.story.get(part, "") for part in ("secret", "idea", "remedy")
-        )
-        self.queries, self.trials = told.queries, told.trials
-        self.off, self.foils = told.off, told.foils
-        self.worlds, self.distance = told.worlds, told.distance
+        vars(self).update(told)
+        self.title, self.source = self.title or self._name, self.source or f"{self._name}.py"
 
     @property
     def name(self) -> str:
@@ -129,18 +122,11 @@ def opened(
             yield AttackFile(of_task(told, task), task, box)
 
 
-def of_task(told: Description, task: Attack) -> Description:
-    """The description of a task; of the student's there are the way to ask and its queries left."""
-    return Description(
-        story={part: getattr(task, part) for part in STORY}
-        | {part: told.story.get(part, "") for part in OF_THE_WAY},
-        queries=told.queries,
-        trials=task.trials,
-        worlds=task.worlds,
-        distance=task.distance,
-        off=task.off,
-        foils=(),
-    )
+def of_task(told: Fields, task: Attack) -> Fields:
+    """The attributes of a task; of the student's there are the way to ask and its queries left."""
+    of_the_way = (*OF_THE_WAY, "queries")
+    own = {part: getattr(task, part) for part in told if part not in of_the_way}
+    return {**told, **own, "foils": ()}
 
 
 def checked(file: StudentFile, read: Callable[[], T]) -> T:

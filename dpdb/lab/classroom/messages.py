@@ -26,7 +26,6 @@ from dpdb.lab.foils import (
     Sticky,
 )
 from dpdb.lab.scenario import Scenario
-from dpdb.records import dataclass
 
 Plain = bool | int | float | str | None | tuple["Plain", ...]
 
@@ -106,19 +105,6 @@ DEFENCES: dict[str, type[Defence]] = {
 """The defences that a file can name: those that are made of numbers and texts."""
 
 
-@dataclass(frozen=True)
-class Description:
-    """A student's attack without its code."""
-
-    story: Mapping[str, str]
-    queries: int
-    trials: int
-    worlds: int | None
-    distance: int
-    off: Defence
-    foils: tuple[Defence, ...]
-
-
 def described(attack: Attack) -> Fields:
     """An attack without its code."""
     return {
@@ -134,18 +120,21 @@ def described(attack: Attack) -> Fields:
     }
 
 
-def description(sent: Fields) -> Description:
-    """The description that `described` has sent."""
-    story = {name: text_of(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY}
-    return Description(
-        story={name: text for name, text in story.items() if text},
-        queries=_whole(sent["queries"], "queries", MANY),
-        trials=_whole(sent["trials"], "trials", MANY),
-        worlds=None if sent["worlds"] is None else _whole(sent["worlds"], "worlds", 10**100),
-        distance=_whole(sent["distance"], "distance", MANY),
-        off=_defence(sent["off"]),
-        foils=tuple(map(_defence, sent["foils"])),
-    )
+def description(sent: Fields) -> Fields:
+    """The attributes of the attack that `described` has sent."""
+    most = {"worlds": 10**100}
+    numbers = {
+        name: None
+        if name == "worlds" and sent[name] is None
+        else _whole(sent[name], name, most.get(name, MANY))
+        for name in NUMBERS
+    }
+    return {
+        **{name: text_of(sent["story"][name], name)[:LONGEST_TEXT] for name in STORY},
+        **numbers,
+        "off": _defence(sent["off"]),
+        "foils": tuple(map(_defence, sent["foils"])),
+    }
 
 
 def dealt(scenario: object) -> Fields:
