@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from dpdb.lab.catalogue import catalogue, find
 from dpdb.lab.classroom.room import stages
@@ -153,13 +153,7 @@ def rendered(name: str, **values: object) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("dpdb.lab.live"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = html.environment("dpdb.lab.live")
     made.filters["clock"] = lambda seconds: f"{seconds // 60}:{seconds % 60:02}"
     made.filters["percent"] = lambda rate, digits=0: f"{rate:.{digits}%}"
     return made

@@ -58,17 +58,11 @@ class Connection:
                 continue
             try:
                 await self._take(kind, fields)
-            except (Refusal, DpdbError) as error:
-                place = self._asked.position(error) if isinstance(error, DpdbError) else None
-                self._fail(error, place)
-                self._failed = kind not in (b"Q", b"F")
-                if not self._failed:
-                    self._ready()
             except (Malformed, OSError):
                 raise
             except Exception as error:
-                self._fail(reportable(error))
-                self._failed = kind != b"Q"
+                self._fail(error, self._asked)
+                self._failed = kind not in (b"Q", b"F")
                 if not self._failed:
                     self._ready()
 
@@ -126,11 +120,8 @@ class Connection:
                         self._send(row)
                         await self._drain()
                 self._complete(result, statement)
-            except DpdbError as error:
-                self._fail(error, statement.position(error))
-                break
-            except Refusal as error:
-                self._fail(error)
+            except (DpdbError, Refusal) as error:
+                self._fail(error, statement)
                 break
         self._ready()
 
@@ -294,9 +285,12 @@ class Connection:
         if result.notice is not None and level not in ("warning", "error"):
             self._send(notice(*result.notice))
 
-    def _fail(self, error: Refusal | DpdbError, position: int | None = None) -> None:
+    def _fail(self, error: Exception, statement: Statement) -> None:
+        """Tell an error, with its place in the statement if it has one."""
+        known = error if isinstance(error, Refusal) else reportable(error)
+        position = statement.position(known) if isinstance(known, DpdbError) else None
         self.questions.control.fail()
-        self._send(failure(error, position))
+        self._send(failure(known, position))
 
     def _ready(self) -> None:
         state = self.questions.control.transaction

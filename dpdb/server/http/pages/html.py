@@ -247,15 +247,20 @@ def rendered(name: str, **values: Any) -> str:  # noqa: ANN401 (what a template 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("dpdb.server.http.pages"),
+    made = environment("dpdb.server.http.pages")
+    made.filters["with_links"] = with_links
+    return made
+
+
+def environment(package: str) -> Environment:
+    """The templates of a package, which escape every value."""
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["with_links"] = with_links
-    return made
 
 
 @cache
