@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Protocol
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
 from dpdb.engines.sources.cells.records import Cells
-from dpdb.engines.sources.protocol import FileSource, Loaded, Written
+from dpdb.engines.sources.protocol import FileSource, Loaded, Names, Written
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
@@ -54,10 +54,7 @@ class CellSource(FileSource):
         return self.reader.files(self.table)
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         version = self.witnessed(witness)
         builders, rows = builders_of(self.table, names, NO_QUOTES), 0
@@ -67,10 +64,7 @@ class CellSource(FileSource):
         return Loaded(finished(builders), rows, version)
 
     def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Iterator[Loaded]:
         version = self.witnessed(witness)
         builders = builders_of(self.table, names, NO_QUOTES)

@@ -15,6 +15,7 @@ from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.protocol import (
     PIECE,
     Loaded,
+    Names,
     Source,
     Version,
     has_changed,
@@ -38,10 +39,7 @@ class CsvSource(Source):
     table: Table
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         columns, rows, version = RecordColumns({}, {}), 0, Version()
         for file in self._files(names, progress, witness, shared=len(names)):
@@ -54,10 +52,7 @@ class CsvSource(Source):
         return Loaded(columns.finish(), rows, version)
 
     def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Iterator[Loaded]:
         columns = RecordColumns({}, {})
         for file in self._files(names, progress, witness):

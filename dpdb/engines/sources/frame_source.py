@@ -11,7 +11,7 @@ import numpy as np
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
 from dpdb.engines.sources.frame_values import Coded, Moments, Objects, PlainValues, Values
-from dpdb.engines.sources.protocol import Loaded, Source, Version, Written, keyed
+from dpdb.engines.sources.protocol import Loaded, Names, Source, Version, Written, keyed
 from dpdb.policy.catalog import Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
 from dpdb.policy.frames import HeldFrame
@@ -34,10 +34,7 @@ class FrameSource(Source):
     frame: HeldFrame
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         if witness is not None:
             witness.check(self.table.name, self.digest(witness.key))
@@ -47,10 +44,7 @@ class FrameSource(Source):
         return Loaded(finished(builders), self._rows, _VERSION)
 
     def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Iterator[Loaded]:
         if witness is not None:
             witness.check(self.table.name, self.digest(witness.key))

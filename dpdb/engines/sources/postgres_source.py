@@ -20,6 +20,7 @@ from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.protocol import (
     PIECE,
     Loaded,
+    Names,
     Source,
     Version,
     Written,
@@ -55,10 +56,7 @@ class PostgresSource(Source):
     moment: ServerMoment
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         with self.moment.seen(self.server_table):
             self._show(witness)
@@ -69,10 +67,7 @@ class PostgresSource(Source):
             return Loaded(columns.finish(), rows, NO_CHANGE)
 
     def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Iterator[Loaded]:
         with self.moment.seen(self.server_table):
             self._show(witness)

@@ -68,6 +68,10 @@ class Written:
     """The number of cells that are too long."""
 
 
+Names = Collection[str]
+"""The names of columns."""
+
+
 class Source(Protocol):
     """Reads the rows of one table.
 
@@ -87,26 +91,20 @@ class Source(Protocol):
 
     @abstractmethod
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         """All rows of the columns called `names`; without any the rows are only counted."""
 
-    @abstractmethod
     def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Iterator[Loaded]:
         """The rows that `load` returns, in the same order, some at a time.
 
         Put together, the blocks are what `load` returns, but for `Codes` of texts, whose values
         are those of the block alone. All blocks have the same version, or DataFileError is raised.
-        Where rows are cut follows from their number and their length.
+        Where rows are cut follows from their number and their length; by default nowhere.
         """
+        yield self.load(names, progress, witness)
 
     def partitions(
         self, names: Collection[str], witness: Witness | None = None

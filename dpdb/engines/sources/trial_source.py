@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import builders_of
 from dpdb.engines.sources.cells.records import Cells
-from dpdb.engines.sources.protocol import NO_DATA, Loaded, Source
+from dpdb.engines.sources.protocol import NO_DATA, Loaded, Names, Source
 from dpdb.errors import UsageError
 from dpdb.policy.catalog import MadeUp, Table
 from dpdb.policy.csv.csv_format import NO_QUOTES
@@ -22,10 +20,7 @@ class TrialSource(Source):
     made_up: MadeUp
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         self._refuse(witness)
         cells = self.made_up.cells(self.table.name)
@@ -34,14 +29,6 @@ class TrialSource(Source):
             builder.add(Cells.of([(cell or "").encode() for cell in cells[name]]))
             columns[name] = builder.finish()
         return Loaded(columns, len(next(iter(cells.values()))), NO_DATA)
-
-    def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
-    ) -> Iterator[Loaded]:
-        yield self.load(names, progress, witness)
 
     def digest(self, key: bytes) -> str:
         raise UsageError("made-up rows have no digest: no budget is for them")

@@ -28,7 +28,7 @@ from dpdb.engines.sources.arrow.typed_source import (
     has_few_values,
 )
 from dpdb.engines.sources.arrow.values import TEXTS
-from dpdb.engines.sources.protocol import Loaded, Partition, Source, Version, state_of
+from dpdb.engines.sources.protocol import Loaded, Names, Partition, Source, Version, state_of
 from dpdb.errors import DataFileError
 from dpdb.policy.catalog import Table
 from dpdb.policy.names import quoted
@@ -241,10 +241,7 @@ class SparkSource(Source):
     table: Table
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         if witness is not None:
             self.digest(witness.key)
@@ -257,14 +254,6 @@ class SparkSource(Source):
         columns = TypedColumns.of(self.table, [column.name for column in self.table.columns])
         rows = sum(map(columns.add, read.to_batches()))
         return Loaded(columns.finish(), rows, version)
-
-    def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
-    ) -> Iterator[Loaded]:
-        yield self.load(names, progress, witness)
 
     def digest(self, key: bytes) -> str:
         raise DataFileError(

@@ -32,13 +32,7 @@ from dpdb.engines.sources.arrow.values import (
 from dpdb.engines.sources.cells.builders import Builder, builders_of, finished
 from dpdb.engines.sources.cells.grids import grid_of
 from dpdb.engines.sources.cells.ordinals import OrdinalBuilder
-from dpdb.engines.sources.protocol import (
-    FileSource,
-    Loaded,
-    Partition,
-    Version,
-    Written,
-)
+from dpdb.engines.sources.protocol import FileSource, Loaded, Names, Partition, Version, Written
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.policy.cell_format import PLAIN
@@ -195,10 +189,7 @@ class TypedSource(FileSource):
         return self.reader.files(self.table)
 
     def load(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Loaded:
         version = self.witnessed(witness)
         columns = TypedColumns.of(self.table, names)
@@ -220,10 +211,7 @@ class TypedSource(FileSource):
                     progress(min(done / rows, 1.0))
 
     def blocks(
-        self,
-        names: Collection[str],
-        progress: Progress | None = None,
-        witness: Witness | None = None,
+        self, names: Names, progress: Progress | None = None, witness: Witness | None = None
     ) -> Iterator[Loaded]:
         version = self.witnessed(witness)
         return self._blocks(read_ahead(self.batches(names, progress)), names, version)
