@@ -69,6 +69,11 @@ def test_a_number_of_rows_of_two_units_is_never_public(tmp_path: Path) -> None:
             'unit = { person = ["sender", "receiver"], customer = "sender" }',
             "a row belongs to 3 units, and 1 or 2 are possible",
         ),
+        (
+            "[tables.suppliers.columns]\n",
+            '[tables.suppliers.columns]\nof = { type = "integer", references = "customers.id" }\n',
+            "a row of customers is about a customer, and no supplier",
+        ),
         ("product = { type", 'product = { references = "orders.id", type', "one for each row"),
     ],
 )

@@ -167,6 +167,14 @@ def test_what_cannot_be_kept_is_refused_before_it_is_paid(tmp_path: Path) -> Non
     assert session.last_balance.queries_left == 10_000
 
 
+def test_a_minimum_of_units_is_for_rows_of_one_unit(tmp_path: Path) -> None:
+    careful = POLICY.replace("[privacy]", "delta = 1e-6\n[privacy]\nminimum_units = 3")
+    session = Session(shop_of_two(tmp_path, random_data(1), careful), noise=Noiseless())
+    with pytest.raises(DpdbError, match="whether 3 units have rows of two persons"):
+        session.execute("SELECT COUNT(*) FROM messages")
+    assert session.execute("SELECT COUNT(*) FROM customers").cost.epsilon
+
+
 def test_filters_that_exclude_each_other_do_not_share_their_price(tmp_path: Path) -> None:
     """A supplier has rows under both, and each sum is filled by itself."""
     policy = shop_of_two(tmp_path, random_data(1))

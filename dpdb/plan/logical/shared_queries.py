@@ -60,7 +60,12 @@ def check_shared(query: Query) -> None:
         if single_value(each.argument) is not None:
             problem = f"values of each unit, or each once, of rows of {words}"
             raise _refused(problem, "COUNT, SUM and AVG of rows are answered", each.place)
-    if query.found_places or query.minimum_units > 1 or query.cube:
+    if query.minimum_units > 1:
+        raise _refused(
+            f"whether {query.minimum_units} units have rows of {words}",
+            "ask tables whose rows are one unit's, or leave minimum_units out of the policy",
+        )
+    if query.found_places or query.cube:
         problem = f"keys that are found, or levels of them, in rows of {words}"
         raise _refused(problem, "declare the values of each key: values = […], in the policy")
     if options.kind is NoiseKind.STAIRCASE or options.sensitivity == "smooth":

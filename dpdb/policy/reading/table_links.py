@@ -58,6 +58,9 @@ class TableLinks:
         if not keeps_values(column):
             raise self.text.error("a column that references has no bounds and is nullable", here)
         self._check_named(table, column.name, named, here)
+        if self._table(named.table).kind != table.kind:
+            differing = f"a row of {named.table} is about a {self._table(named.table).kind}"
+            raise self.text.error(f"{differing}, and no {table.kind}", here)
 
     def _check_named(
         self, table: Table, name: str | None, named: Reference, where: tuple[str, ...]
