@@ -52,3 +52,20 @@ def test_with_room_for_all_the_sums_are_those_of_sqlite(tmp_path: Path) -> None:
         here = [tuple(row) for row in session.execute(text).rows]
         for row in lite.execute(text):
             assert None in row or any(row == pytest.approx(each) for each in here), text
+
+
+def test_equal_ids_of_two_kinds_have_rooms_of_their_own(tmp_path: Path) -> None:
+    """Customer 1 fills a room with suppliers 2 and 3, and leaves that of supplier 1 as it was."""
+    data = {
+        **{name: [] for name in HEADERS},
+        "orders": [(1, 1, 1), (2, 2, 1)],
+        "lines": [(1, 2, 1, 1), (1, 3, 1, 1), (2, 1, 1, 1), (2, 1, 2, 1)],
+    }
+    narrow = POLICY.replace("{ customer = 3, supplier = 4 }", "2")
+    policy = shop_of_two(tmp_path, data, narrow)
+    engine = MemoryEngine(tables=policy.tables)
+    assert raw("SELECT COUNT(*) FROM lines", policy, engine) == [[4]]
+    of_persons = [(1, 2, 1), (1, 3, 1), (2, 1, 1), (2, 1, 1)]
+    policy = shop_of_two(tmp_path, {**data, "messages": of_persons}, narrow)
+    engine = MemoryEngine(tables=policy.tables)
+    assert raw("SELECT COUNT(*) FROM messages", policy, engine)[0][0] < 4
