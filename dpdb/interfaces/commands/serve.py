@@ -71,24 +71,14 @@ def main(words: list[str]) -> int:
     """Run `dpdb serve` with the words after it; errors are raised as `DpdbError`."""
     options = parser().parse_args(words)
     policy = policy_of(*options.files, ledger=options.ledger)
-    try:
-        import asyncio  # noqa: PLC0415 (slow, and for this alone)
+    prepare("dpdb serve")
+    import asyncio  # noqa: PLC0415 (slow, and for this alone)
 
-        import uvicorn  # noqa: F401, PLC0415 (optional)
-
-        from dpdb.server.http.app import application  # noqa: F401, PLC0415
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"dpdb serve needs {error.name}", hint="pip install 'dpdb[serve]'"
-        ) from None
     people: People | None = None
     if policy.lasting is not None:
         from dpdb.ledger.people import Accounts  # noqa: PLC0415 (sqlite)
 
         people = Accounts(policy.lasting)
-    # A burst of connections, most of which are refused, leaves room for the others.
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as held:
         listeners = [
             held.enter_context(listening(name, *address))
@@ -98,6 +88,19 @@ def main(words: list[str]) -> int:
         log = held.enter_context(_log_file(options, policy))
         asyncio.run(_serve(options, policy, people, listeners, log))
     return 0
+
+
+def prepare(program: str) -> None:
+    """Refuse to serve without the packages that it takes, and leave room for connections."""
+    try:
+        import dpdb.server.http.app  # noqa: F401, PLC0415 (optional)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{program} needs {error.name}", hint="pip install 'dpdb[serve]'"
+        ) from None
+    # A burst of connections, most of which are refused, leaves room for the others.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def parser() -> argparse.ArgumentParser:

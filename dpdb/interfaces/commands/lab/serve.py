@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import resource
 import socket
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.interfaces.commands.serve import address, host_name, is_loopback, listening
+from dpdb.interfaces.commands.serve import address, host_name, is_loopback, listening, prepare
 from dpdb.policy.output_files import check_output
 
 if TYPE_CHECKING:
@@ -26,12 +25,7 @@ LONGEST_CLASS = 30
 def main(words: list[str]) -> int:
     """Run `dpdb lab serve` with the words after it; errors are raised as `DpdbError`."""
     options = parser().parse_args(words)
-    try:
-        import uvicorn  # noqa: F401, PLC0415 (optional)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"dpdb lab serve needs {error.name}", hint="pip install 'dpdb[serve]'"
-        ) from None
+    prepare("dpdb lab serve")
     from dpdb.lab.live.sheets import QUIZ  # noqa: PLC0415 (numpy)
     from dpdb.lab.live.state import SHEET, ClassFile  # noqa: PLC0415
 
@@ -39,8 +33,6 @@ def main(words: list[str]) -> int:
     if path.suffix != ".class":
         raise UsageError("the file of a class ends in .class", hint=f"--file {path}.class")
     check_output(path, force=True)
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with (
         listening("--http", *options.http) as listener,
         closing(ClassFile(path, options.title)) as file,
