@@ -15,7 +15,6 @@ from dpdb.lab.classroom.messages import (
     Fields,
     Unfit,
     description,
-    from_json,
     plain,
     scenario,
     text_of,
@@ -67,7 +66,7 @@ class AttackFile(Attack):
 
         def guess() -> Guess:
             because = text_of(done["because"], "because")
-            return Guess(from_json(done["value"]), because[:LONGEST_TEXT])
+            return Guess(plain(done["value"]), because[:LONGEST_TEXT])
 
         return checked(self._box.file, guess)
 

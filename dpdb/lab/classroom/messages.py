@@ -60,7 +60,10 @@ def unpacked(text: bytes) -> Json:
 
 
 def plain(value: object) -> Plain:
-    """A number, a text, or a tuple of them, as JSON can carry it; numpy's become Python's."""
+    """A number, a text, or a tuple of them, as JSON can carry it; numpy's become Python's.
+
+    JSON turns tuples into lists, and so it is also the value that was sent as JSON.
+    """
     value = getattr(value, "tolist", lambda: value)()
     match value:
         case None | bool():
@@ -76,13 +79,6 @@ def plain(value: object) -> Plain:
         case Sequence():
             return tuple(map(plain, value))
     raise Unfit(f"a number, a text or a tuple of them is needed, not {type(value).__name__}")
-
-
-def from_json(value: Json) -> Plain:
-    """A value as it was before JSON turned its tuples into lists."""
-    if isinstance(value, dict):
-        raise Unfit("a number, a text or a tuple of them is needed")
-    return plain(value)
 
 
 Fields = Mapping[str, Any]
@@ -166,7 +162,7 @@ def scenario(sent: Fields) -> Scenario:
     made = Scenario(
         columns=text_of(sent["columns"], "columns"),
         rows=[tuple(text_of(cell, "a cell") for cell in row) for row in sent["rows"]],
-        truth=from_json(sent["truth"]),
+        truth=plain(sent["truth"]),
         table=table,
         neighbors=sent["neighbors"],
         unit=unit,

@@ -40,7 +40,6 @@ from dpdb.lab.classroom.messages import (
     Unfit,
     dealt,
     described,
-    from_json,
     packed,
     plain,
     unpacked,
@@ -278,7 +277,7 @@ def _done(file: File, request: Json, line: Line) -> Json:
                 raise Unfit(f"run returned {type(guess).__name__}, not Guess(value, because)")
             return {"value": plain(guess.value), "because": str(guess.because)}
         case ["count", guess, truth]:
-            return plain(file.attack.score(from_json(guess), from_json(truth)))
+            return plain(file.attack.score(plain(guess), plain(truth)))
         case ["measure", int(runs), int(seed)]:
             mechanism = file.mechanism
             outputs = mechanism.outputs(runs, _generator(seed))
