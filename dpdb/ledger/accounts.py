@@ -137,7 +137,6 @@ class Rehearsal(Ledger):
 
     @property
     def balance(self) -> Balance:
-        """The balance after the charges so far."""
         return self.spender.balance(self.accounts[-1])
 
     def rehearsal(self) -> Ledger:
@@ -145,11 +144,9 @@ class Rehearsal(Ledger):
         return replace(self, accounts=self.accounts[-1:])
 
     def showing(self, loss: ComposedLoss) -> Ledger:
-        """As the protocol says."""
         return replace(self, spender=replace(self.spender, shown=loss))
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
-        """As the protocol says."""
         return self._change(loss, region, queries).price
 
     def charge(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Receipt:

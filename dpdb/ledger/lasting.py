@@ -197,7 +197,6 @@ class LastingLedger(Ledger, ReleaseStore):
             return Rehearsal(self._spender, [self._account(self._last())])
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
-        """As the protocol says."""
         with self._session.opened.lock:
             return self._spender.change(self._account(self._last()), loss, region, queries).price
 

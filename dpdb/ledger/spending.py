@@ -241,18 +241,15 @@ class MemoryLedger(Ledger):
 
     @property
     def balance(self) -> Balance:
-        """The budget, and the amounts that are left of it."""
         return self._left
 
     def rehearsal(self) -> MemoryLedger:
-        """A ledger that has spent as much."""
         rehearsal = MemoryLedger(self.budget, self.neighbors)
         with self._lock:
             rehearsal._spent, rehearsal._left = self._spent, self._left
         return rehearsal
 
     def price(self, loss: ComposedLoss, region: Region | None, queries: int = 1) -> Price:
-        """The price of a statement that adds `loss` for rows of `region`."""
         with self._lock:
             return price_between(self.balance, self._balance(self._after(loss, region, queries)))
 

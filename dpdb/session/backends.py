@@ -228,14 +228,12 @@ class PublicFacts(Facts):
     _told: set[Query] = field(default_factory=set)
 
     def fan_out(self, table: Table, columns: tuple[str, ...]) -> int:
-        """The most rows of the table that have the same values in the columns."""
         asked = table, columns
         if asked not in self._known:
             self._known[asked] = most_alike(table, columns, self.witness)
         return self._known[asked]
 
     def is_told(self, query: object) -> bool:
-        """Whether the query is a temporary table, whose noisy rows are told."""
         return query in self._told
 
     def tell(self, query: Query, answer: Answer) -> None:

@@ -99,13 +99,11 @@ class Shelf:
     """Whether it is drawn and paid for as if nobody had been shown any of it."""
 
     def shared(self, plan: Plan) -> Shared:
-        """As `purchases.Keeping` says."""
         return self.memory.alone(plan) if self.alone else self.memory.shared(plan)
 
     def keep(
         self, purchase: Purchase, shared: Shared | None = None, in_steps: bool = False
     ) -> bool:
-        """As `purchases.Keeping` says."""
         return self.memory.keep(self.chosen, purchase, shared, in_steps)
 
     def bill(self, options: Options) -> Shared | None:

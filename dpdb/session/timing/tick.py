@@ -132,7 +132,6 @@ class NoisyMoments:
             )
 
     def drawn(self) -> Leaving:
-        """As `privacy.delays` says."""
         self.check()
         self._drawn += 1
         law = delay_law(self._answers)

@@ -83,7 +83,6 @@ class ExpressionBinder(PredicateBinder):
         """The names of the functions that may be called here, for "did you mean"."""
 
     def expression(self, node: exp.Expr, depth: int = 0) -> Expr:
-        """Any allowed expression."""
         check_depth(depth, node, self.text)
         self.effort.spend(1, node, self.text)
         if (leaf := self.leaf(node)) is not None:

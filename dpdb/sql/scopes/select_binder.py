@@ -62,7 +62,6 @@ class SelectBinder(SubqueryBinder, ABC):
         return replace(self, subqueries=[], lookups=[], rows=rows)
 
     def index_of(self, query: Query, node: exp.Expr) -> int:
-        """The number of a view's subquery among those of the SELECT, which reads it at `node`."""
         if query not in self.subqueries:
             self.effort.spend(query.size, node, self.text)
             self.effort.spend_subqueries(query.selects, node, self.text)

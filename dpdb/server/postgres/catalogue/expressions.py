@@ -95,7 +95,8 @@ class Expressions:
             case exp.Is() | exp.NullSafeEQ() | exp.NullSafeNEQ():
                 return self._same(node, scope)
             case exp.In():
-                return self._within(node, scope)
+                inside = node.args.get("query") or exp.Array(expressions=node.expressions)
+                return self._quantified(node.this, inside, operator.eq, scope, every=False)
             case exp.Exists():
                 query = self._query(node.this, scope)
                 return Bound(Kind.BOOLEAN, lambda env: bool(query.rows(env)))
@@ -242,11 +243,6 @@ class Expressions:
             return lambda env: [part(env) for part in parts]
         array = self.bind(node, scope).value
         return lambda env: listed(array(env))
-
-    def _within(self, node: exp.In, scope: Scope) -> Bound:
-        query = node.args.get("query")
-        inside = exp.Array(expressions=node.expressions) if query is None else query
-        return self._quantified(node.this, inside, operator.eq, scope, every=False)
 
     def _scalar(self, node: exp.Expr, scope: Scope) -> Bound:
         query = self._query(node, scope)
