@@ -250,6 +250,8 @@ class ManyMeans(Attack):
             f"{VARIANTS * 501 // (OTHERS + 1):,}, as many for each patient as here. Of n patients "
             "and v variants, she moves the sum by v/(4n), and chance moves it by √v/(4√n): the "
             "attack's strength is √(v/n).",
+            answer=VARIANTS * 501 / (OTHERS + 1),
+            near=15,
         ),
         StudentTask(
             "Which means could the study publish at ε = 1 that are still worth reading?",

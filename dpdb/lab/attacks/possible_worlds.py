@@ -68,11 +68,12 @@ class PossibleWorlds(Attack):
     )
     tasks = (
         StudentTask(
-            f"Read off the chart what ε = {PAPERS_EPSILON} allows: dpdb lab possible-worlds "
-            f"--epsilon {PAPERS_EPSILON} --trials 3000",
+            f"Read off the chart what per cent ε = {PAPERS_EPSILON} allows: dpdb lab "
+            f"possible-worlds --epsilon {PAPERS_EPSILON} --trials 3000",
             f"The diamond is at e^ε / (e^ε + 3) = {_belief(PAPERS_EPSILON):.1%}. By the paper's "
             f"bound it is {_belief(PAPERS_EPSILON * APART / float(CHANGE)):.1%}, a third, as two "
             f"worlds are {APART:g} apart and its noise is for {CHANGE}.",
+            answer=100 * _belief(PAPERS_EPSILON),
         ),
         StudentTask(
             "Which ε keeps every belief below a third? dpdb risk sample_data/students.csv "

@@ -69,9 +69,12 @@ class Averaging(Attack):
             "does not recognise it draws fresh noise, and takes the price for it.",
         ),
         StudentTask(
-            "How many questions at ε = 0.1 each would the system without a budget have to answer?",
-            f"About {_needed(0.1):,} for 95 right guesses in 100, and at ε = 1 {_needed(1)}: ten "
-            "times the noise takes a hundred times as many.",
+            "How many questions at ε = 0.1 each would the system without a budget have to answer, "
+            "for 95 right guesses in 100?",
+            f"About {_needed(0.1):,}, and at ε = 1 {_needed(1)}: ten times the noise takes a "
+            "hundred times as many.",
+            answer=_needed(0.1),
+            near=150,
         ),
         StudentTask(
             "Ending the session and starting again gives a new budget. Whose task is it to forbid "

@@ -158,6 +158,8 @@ class GeneralTracker(Tracker):
             "take?",
             "Two. “He or the men” and “he or the women” are new; the sums over the men and over "
             "the women are known.",
+            answer=2,
+            near=0,
         ),
         StudentTask(
             "Take T = (subject = 'law'). How small may T be?",

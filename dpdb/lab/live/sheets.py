@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ QUIZ = "quiz"
 LONGEST_ANSWER = 2000
 PATIENCE = 300.0
 """Seconds without a change after which a student may be stuck."""
+_THOUSANDS = re.compile(r"\d{1,3}([.,]\d{3})+")
 TRIES = 3
 """The checks of a number that is wrong, after which a student may be stuck."""
 
@@ -40,12 +42,19 @@ class Question:
     """The distance from `key` that is right, too: roundings."""
 
     def is_right(self, answer: str) -> bool:
-        """Whether a text writes the number, with a point or a comma, in per cent or not."""
+        """Whether a text writes the number, with a point or a comma, in per cent or not.
+
+        Where a point or a comma can stand before thousands, either reading may be right.
+        """
+        text = "".join(answer.split()).removesuffix("%")
+        whole = re.sub("[.,]", "", text) if _THOUSANDS.fullmatch(text) else text
+        return any(map(self._is_near, (text.replace(",", "."), whole)))
+
+    def _is_near(self, text: str) -> bool:
         try:
-            value = float(answer.strip().removesuffix("%").replace(",", "."))
+            return self.key is not None and abs(float(text) - self.key) <= self.within
         except ValueError:
             return False
-        return self.key is not None and abs(value - self.key) <= self.within
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ def questions(sheet: str, seed: int, seat: int) -> Sequence[Question]:
             text = f"How often is any attack right at most at ε = {epsilon:g}, in per cent?"
             found.append(_percent(text, ceiling))
     found.append(Question("What stopped the attack, or why did nothing stop it?", attack.remedy))
-    return found + [Question(task.question, task.solution) for task in attack.tasks]
+    return found + [Question(t.question, t.solution, t.answer, t.near) for t in attack.tasks]
 
 
 def marks(asked: Sequence[Question], answers: dict[str, str]) -> dict[str, bool]:

@@ -59,7 +59,17 @@ def test_every_attack_has_a_sheet_and_marks_only_numbers() -> None:
             assert asked[1].is_right(f"{100 / attack.worlds:.1f}")
         marked = sheets.marks(asked, {str(n): "nonsense" for n in range(len(asked))})
         assert set(marked.values()) <= {False}
-        assert len(marked) == (4 if attack.worlds else 0)
+        numbers = [task for task in attack.tasks if task.answer is not None]
+        assert len(marked) == (4 if attack.worlds else 0) + len(numbers)
+        for task in numbers:
+            [own] = [each for each in asked if each.text == task.question]
+            assert own.is_right(f"{task.answer:.2f}")
+
+
+@pytest.mark.parametrize("text", ["500,000", "500.000", "500 000", "500000.4"])
+def test_thousands_may_be_set_apart(text: str) -> None:
+    asked = questions("randomised-response", 1, 1)
+    assert [each.is_right(text) for each in asked].count(True) == 1
 
 
 def test_answers_are_kept_checked_and_handed_in(tmp_path: Path) -> None:
