@@ -200,8 +200,7 @@ class Table:
     @property
     def told_apart_by(self) -> tuple[Column, ...]:
         """The columns that tell rows apart: those of the key, or all, as of rows of two owners."""
-        every = not self.key or self.owners  # a row whose key is NULL has its place, too
-        return tuple(c for c in self.columns if every or c.name in self.key)
+        return tuple(c for c in self.columns if not self.key or self.owners or c.name in self.key)
 
     @cached_property
     def storage(self) -> Storage:

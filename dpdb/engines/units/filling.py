@@ -24,8 +24,8 @@ on, with F equal, or q has 1 more room in the second run, and F is equal: (+) wi
 
 With three owners a row would hand the difference to two units at once, and F can change by -1 … 2.
 The order may be any that each row decides for itself, as hashes do. Of equal hashes the first row
-comes first; a unit that enters moves no row past another. ∎ holds for each cell by itself: each has
-rooms of its own, so a unit in G cells moves their vector by at most G rooms in ℓ1.
+comes first; a unit that enters moves no row past another. The theorem holds for each cell by
+itself, as each has rooms of its own: a unit in G cells moves their vector by at most G rooms in ℓ1.
 
 Values of both signs are filled apart, F₊ and F₋; as both rise by 0 … room, F₊ - F₋ moves by at most
 one room. The rule is that of Day, Li and Lyu 2016 for edges, with parts of rows; see also
