@@ -115,7 +115,7 @@ def guessed_kind(cells: Iterable[Cell]) -> Kind:
 
 
 class Origin(Enum):
-    """Where the cells of a column come from, which the query and the policy decide."""
+    """The source of the cells of a column, which the query and the policy decide."""
 
     KEY = auto()
     """Cells without an interval: a key, a constant, the end of an interval."""
@@ -208,7 +208,7 @@ class AnswerRecord:
     kinds: tuple[Kind, ...] = ()
     """The types of the columns of a query, from its plan; empty where no query is answered."""
     origins: tuple[Origin, ...] = ()
-    """Where the columns of a query come from; empty where no query is answered."""
+    """The source of each column of a query; empty where no query is answered."""
     release_detail: Detail[tuple[ReleaseReport, ...]] = Detail.of(())
     cost: Price = FREE
     query: bool = False

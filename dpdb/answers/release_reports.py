@@ -188,7 +188,7 @@ def _report(
 
 
 def origins(planned: Plan, *, noisy: bool = True) -> tuple[Origin, ...]:
-    """Where the columns of an answer come from; without noise, all aggregates are exact."""
+    """The source of each column of an answer; without noise, all aggregates are exact."""
     if planned.derived is not None:
         computed = Origin.NOISY if noisy else Origin.EXACT
         return tuple(

@@ -229,7 +229,7 @@ class Ledger(Protocol):
 
     @property
     def store(self) -> ReleaseStore | None:
-        """Where released values are kept for later sessions; None where they are not."""
+        """The store of released values for later sessions; None where they are not kept."""
         return None
 
     def history(self) -> tuple[Recorded, ...] | None:

@@ -213,7 +213,7 @@ class Table:
 
     @property
     def place(self) -> str:
-        """Where the rows are, as messages say it."""
+        """The place of the rows, as messages say it."""
         if self.frame is not None:
             return f"the frame {self.name}"
         if self.made_up is not None:

@@ -27,7 +27,7 @@ from dpdb.server.processes import Opening, Process, begin
 QUEUE = 8
 """The statements of an analyst that may wait."""
 ATTEMPTS = 2
-"""How often a free request is taken to a worker: it may be what ends them."""
+"""The most times that a free request is taken to a worker: it may be what ends them."""
 
 
 @dataclass(eq=False)

@@ -100,7 +100,7 @@ def evaluate(expression: Expr, frame: Frame) -> AnyVector:
 
 
 def holds(condition: Expr, frame: Frame) -> Bools:
-    """Where `condition` is true; false and NULL are not told apart, which is faster."""
+    """The rows where `condition` is true; false and NULL are not told apart, which is faster."""
     only = _only_dictionary(condition, frame)
     if only is not None:
         column, held = only

@@ -166,7 +166,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _place(options: argparse.Namespace, policy: Policy, people: People | None, port: int) -> _Place:
-    """Where to listen; raises UsageError where others could ask who are not known, or overheard."""
+    """The place to listen; raises UsageError where strangers could ask, or overhear."""
     host, _ = options.http
     secure = options.certificate is not None or options.proxy is not None
     afar = options.postgres is not None and not is_loopback(options.postgres[0])

@@ -83,7 +83,7 @@ class ShellCompleter(Completer):
             yield from _matching(argument, [(v, v, "") for v in SETTINGS[name[1:]].values])
 
     def _sql(self, here: Context) -> Iterator[Candidate]:
-        """All that may stand at the cursor, not yet narrowed to the word begun there."""
+        """The candidates at the cursor, not yet narrowed to the word begun there."""
         previous, clause = here.previous, here.clause
         values = list(self._values(here))
         if not here.tokens:

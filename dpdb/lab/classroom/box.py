@@ -74,7 +74,7 @@ class StudentFile:
 
 
 _LEFT_OPEN = {Sandbox.BUBBLEWRAP: frozenset[str](), Sandbox.USER: frozenset({"names", "network"})}
-"""What a probe may reach in a box that works."""
+"""The parts of the referee that a probe may reach in a box that works."""
 
 
 @cache

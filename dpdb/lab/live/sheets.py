@@ -97,7 +97,7 @@ def marks(asked: Sequence[Question], answers: dict[str, str]) -> dict[str, bool]
 
 
 def event(state: State, seat: Seat, fields: dict[str, str], *, checked: bool) -> Event:
-    """What is to be noted of a form: answers, and marks where they are asked for."""
+    """The event of a form: answers, and marks where they are asked for."""
     asked = questions(state.sheet, state.seed, seat.number)
     answers = {
         str(number): fields.get(f"q{number}", "")[:LONGEST_ANSWER].replace("\r\n", "\n")
@@ -108,7 +108,7 @@ def event(state: State, seat: Seat, fields: dict[str, str], *, checked: bool) ->
 
 
 def progress(state: State, now: float) -> list[Progress]:
-    """How far each student is."""
+    """The progress of each student."""
     found = []
     for seat in state.present:
         sheet = state.sheet_of(seat.number)

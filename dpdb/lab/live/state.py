@@ -31,7 +31,7 @@ class Unwelcome(Exception):
 
 
 class State:
-    """All that the class's file tells."""
+    """The state that the class's file tells."""
 
     def __init__(self) -> None:
         self.title, self.code, self.teacher, self.board, self.seed = "", "", "", "", 0

@@ -1,4 +1,4 @@
-"""How a CSV file is written, by the look of its first lines: for a draft alone.
+"""The format of a CSV file, by the look of its first lines: for a draft alone.
 
 An engine never looks at rows for this. A policy that says what was found here does not, either.
 """

@@ -47,7 +47,7 @@ def sealed_after(before: Sealed | None, entry: Entry) -> Sealed:
 
 @dataclass(frozen=True)
 class Contents:
-    """All that a new ledger is made with."""
+    """The contents of a new ledger."""
 
     key: str = field(repr=False)
     """The ledger's key, which each decision names."""

@@ -24,7 +24,7 @@ _LIVELINESS: dict[str, Any] = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
     "tcp_user_timeout": WAIT * 1000,
 }  # fmt: skip
-"""So that a machine that is off is noticed."""
+"""The options of a connection by which a machine that is off is noticed."""
 BEGIN = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     "SET LOCAL synchronous_commit = on",

@@ -84,7 +84,7 @@ class Portal:
 
 @dataclass(eq=False)
 class Held:
-    """All of them; the empty name is free to be taken again, and others are not."""
+    """Statements and portals; the empty name is free to be taken again, and others are not."""
 
     prepared: dict[str, Prepared] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)

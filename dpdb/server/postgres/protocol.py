@@ -101,7 +101,7 @@ class Fields:
         return [None if (size := self.int32()) == -1 else self.take(size) for _ in lengths]
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """The bytes that are left."""
         return self.take(len(self._body) - self._at)
 
     def end(self) -> None:

@@ -65,7 +65,7 @@ class LedgerAnswers:
             self._read.pop(scope_of(plan), None)
 
     def news(self, table: Source, where: Expr | None) -> News:
-        """What is kept about some rows, without what was read before."""
+        """The releases that are kept about some rows, but for those that were read before."""
         scope, former = scope_over(table, where), former_scope(table, where)
         yield from self._news_under(scope, scope, table)
         if former is not None:
@@ -96,7 +96,7 @@ class LedgerAnswers:
         return is_new
 
     def _news_under(self, name: str, scope: Scope, table: Source) -> News:
-        """What is kept under a name, which is that of a scope, or was."""
+        """The releases that are kept under a name, which is that of a scope, or was."""
         releases = self.store.kept(name, self._read.get(name, 0))
         if not releases:
             return

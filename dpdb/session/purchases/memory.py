@@ -67,7 +67,7 @@ class Memory:
     """Purchases by what was asked, and groups by the rows and the cells that they are about."""
 
     ledger: LedgerAnswers | None = None
-    """What keeps released answers for later sessions, too."""
+    """The store of released answers for later sessions."""
     has_series: bool = True
     """Whether noise of one scale may lead to noise of another: other sources round scales."""
     _series: AllSeries = field(default_factory=AllSeries)

@@ -45,7 +45,7 @@ class PredicateBinder(ABC):
         """Any allowed expression."""
 
     def place(self, node: exp.Expr) -> Place | None:
-        """Where `node` stands in the statement."""
+        """The place of `node` in the statement."""
         return place(node, self.text)
 
     def condition(self, node: exp.Expr, depth: int = 0) -> Expr:

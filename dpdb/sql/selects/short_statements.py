@@ -143,7 +143,7 @@ class Pivots:
         return [*self._select(here, source, column, calls, groups), *ending]
 
     def _factor(self, before: Tokens, inside: Tokens) -> Tokens:
-        """What stands before PIVOT (…), with the SELECT of the PIVOT in place of its table."""
+        """The tokens before PIVOT (…), with the SELECT of the PIVOT in place of its table."""
         pivot = before[-1]
         first = len(before) - 1
         depth = 0

@@ -61,7 +61,7 @@ class FoundLimit:
     changes: ClassVar[str] = "the most {} can change it for each value that they may add"
     formula: ClassVar[str] = ""
     scale: ClassVar[None] = None
-    """It follows from the limit: see `noise`."""
+    """The scale follows from the limit: see `noise`."""
     rows: int
     """The most rows of a unit that count."""
     limit_epsilon: Fraction

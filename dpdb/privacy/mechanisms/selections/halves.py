@@ -147,7 +147,7 @@ class Halves:
 
     @property
     def nearness(self) -> str:
-        """How near the values are, in words."""
+        """The nearness of the values, in words."""
         return (
             f"{len(self.fractions)} values are chosen, in {self.root.levels} levels of halves; "
             "how near depends on the rows"

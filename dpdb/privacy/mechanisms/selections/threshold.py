@@ -94,7 +94,7 @@ class Threshold:
         return 2 * self.cut + self.least_units
 
     def shown(self, units: str) -> str:
-        """Which keys are shown, in words."""
+        """The keys that are shown, in words."""
         return f"about {self.shown_from} or more {units}, and all with {self.surely_from} or more"
 
     @property

@@ -98,7 +98,7 @@ class WeightedKeys:
         return math.ceil(self.threshold / UNIT * math.sqrt(self.groups))
 
     def shown(self, units: str) -> str:
-        """Which keys are shown, in words."""
+        """The keys that are shown, in words."""
         return f"about {self.shown_from} or more {units}, or fewer if these have few groups"
 
     @property

@@ -239,7 +239,7 @@ class Queries:
     def _finish(
         self, tree: exp.Expr, columns: Columns, scope: Scope | None
     ) -> Callable[[list[_Told]], list[Row]]:
-        """What ORDER BY, LIMIT and OFFSET leave of rows."""
+        """The rows that ORDER BY, LIMIT and OFFSET leave."""
         ordering, labels = tree.args.get("order"), [name for name, _ in columns]
         keys = list[tuple[exp.Expr, Callable[[_Told], Any]]]()
         for each in ordering.expressions if ordering else ():

@@ -27,9 +27,9 @@ _HINTS = re.compile(
     r"pg_|information_schema|current_|session_user|version\s*\(|set_config|\buser\b|to_reg|regclass|regtype",
     re.I,
 )
-"""What a statement about the catalogue has in it."""
+"""The words of which a statement about the catalogue has one."""
 _NOTHING = re.compile(r"\b(0|false)\b", re.I)
-"""What a statement for no rows has in it."""
+"""The words of which a statement for no rows has one."""
 _LABEL = re.compile(r"\bAS (select|table)\b", re.I)
 """A label that PostgreSQL allows, and sqlglot does not."""
 

@@ -33,7 +33,7 @@ _AS_GOOD = 1 + 1e-9
 _FINE = 1_000
 """About the number of parts of a share that are divided."""
 Ratios = Sequence[float]
-"""How many times as noisy statements are as alone."""
+"""The noise of each statement, as a multiple of its noise alone."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class JointPlan:
 
     @property
     def worst(self) -> float:
-        """How many times the noisiest statement is as noisy as alone."""
+        """The noise of the noisiest statement, as a multiple of its noise alone."""
         return _worst(self.ratios)
 
     @property
@@ -79,7 +79,7 @@ def _worst(ratios: Ratios) -> float:
 
 
 def _ratio(part: Plan, alone: Plan) -> float:
-    """How many times as noisy a statement is as alone: by its variance, and by each ± it tells.
+    """The noise of a statement as a multiple of that alone: by its variance, and by each ±.
 
     A weighted sum of Laplace noises has no larger ± than one of the same variance, so that its
     variance says enough. Other noises can have the same variance and another ±.

@@ -26,7 +26,7 @@ WHOLE = 2**14
 Counts = tuple[tuple[KeySet, tuple[int, ...]], ...]
 """The keys and the segments of each count."""
 _STARTS = ((1.0, 1.0), (0.3, 1.0), (0.3, 0.3), (0.3, 0.03), (1.0, 0.03))
-"""What the counts are multiplied with to begin with, in the cells of all keys and of fewer."""
+"""The first factors of the counts, in the cells of all keys and of fewer."""
 _FIRST, _THEN, _LAST = 40, 200, 400
 """The steps from each start, from the two best ones, and from the best one with a larger bound."""
 _BOUND, _LAST_BOUND = 10.0, 100.0
