@@ -13,7 +13,6 @@ from typing import Any
 from sqlglot import exp
 
 from dpdb.policy.catalog import Kind
-from dpdb.server.postgres.catalogue.folds import fold_of
 from dpdb.server.postgres.catalogue.functions import FUNCTIONS, Names, arguments, name_of
 from dpdb.server.postgres.catalogue.operations import cast, matcher
 from dpdb.server.postgres.catalogue.parts import (
@@ -37,7 +36,7 @@ from dpdb.server.postgres.catalogue.parts import (
     shown,
     whole,
 )
-from dpdb.server.postgres.catalogue.scopes import Scope
+from dpdb.server.postgres.catalogue.scopes import Scope, fold_of
 from dpdb.server.postgres.protocol import Refusal
 
 _COMPARE: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from dpdb.policy.catalog import Kind
 from dpdb.server.postgres.catalogue.expressions import Expressions
-from dpdb.server.postgres.catalogue.folds import order
 from dpdb.server.postgres.catalogue.functions import Names, label
 from dpdb.server.postgres.catalogue.joins import flat, is_empty, joined, levels
 from dpdb.server.postgres.catalogue.parts import (
@@ -25,7 +24,7 @@ from dpdb.server.postgres.catalogue.parts import (
     refused,
 )
 from dpdb.server.postgres.catalogue.relations import Relations, renamed
-from dpdb.server.postgres.catalogue.scopes import Scope
+from dpdb.server.postgres.catalogue.scopes import Scope, order
 from dpdb.server.postgres.protocol import Refusal
 
 _PARTS = frozenset(
