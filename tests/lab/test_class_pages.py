@@ -18,8 +18,8 @@ from dpdb.interfaces.commands.lab import room as lab_room
 from dpdb.interfaces.commands.lab.attacks import main
 from dpdb.lab.catalogue import find
 from dpdb.lab.pages import html, terminal
+from dpdb.lab.pages.html import blanks
 from dpdb.lab.pages.report import Report, report_of
-from dpdb.lab.pages.sheet import blanks
 from dpdb.lab.pages.terminal import steps
 from dpdb.lab.trial import run_trials
 
