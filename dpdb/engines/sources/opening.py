@@ -27,28 +27,17 @@ class Sources:
         match table.storage:
             case Storage.CSV:
                 return CsvSource(table)
-            case Storage.PARQUET:
-                from dpdb.engines.sources.arrow.readers import ParquetReader
+            case Storage.PARQUET | Storage.DUCKDB as storage:
+                from dpdb.engines.sources.arrow.readers import DuckDBReader, ParquetReader
                 from dpdb.engines.sources.arrow.typed_source import TypedSource
 
-                return TypedSource(table, ParquetReader())
-            case Storage.DUCKDB:
-                from dpdb.engines.sources.arrow.readers import DuckDBReader
-                from dpdb.engines.sources.arrow.typed_source import TypedSource
+                reader = ParquetReader() if storage is Storage.PARQUET else DuckDBReader()
+                return TypedSource(table, reader)
+            case Storage.SQLITE | Storage.JSON | Storage.EXCEL as storage:
+                from dpdb.engines.sources import cell_source as cells
 
-                return TypedSource(table, DuckDBReader())
-            case Storage.SQLITE:
-                from dpdb.engines.sources.cell_source import CellSource, SqliteReader
-
-                return CellSource(table, SqliteReader())
-            case Storage.JSON:
-                from dpdb.engines.sources.cell_source import CellSource, JsonReader
-
-                return CellSource(table, JsonReader())
-            case Storage.EXCEL:
-                from dpdb.engines.sources.cell_source import CellSource, WorkbookReader
-
-                return CellSource(table, WorkbookReader())
+                readers = {Storage.SQLITE: cells.SqliteReader, Storage.JSON: cells.JsonReader}
+                return cells.CellSource(table, readers.get(storage, cells.WorkbookReader)())
             case Storage.FRAME:
                 from dpdb.engines.sources.frame_source import FrameSource
 
