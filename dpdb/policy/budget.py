@@ -147,6 +147,11 @@ def ledger_at(text: str, folder: Path = Path()) -> Path | LedgerServer:
         settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise InvalidOption("ledger is not the address of a database") from None
+    if text.count("@") > parts.netloc.count("@") or parts.netloc.count("@") > 1:
+        # Its parts would be others than they were meant to be, and messages quote some.
+        raise InvalidOption(
+            "ledger is an address in which / and @ of a user or a password are written %2F and %40"
+        )
     schemas = [value for key, value in settings if key == "schema"] or [_USUAL_SCHEMA]
     named = len(schemas) == 1 and _SCHEMA.fullmatch(schemas[0])
     if parts.scheme not in _SCHEMES or not named or len(parts.path) < 2:

@@ -159,6 +159,26 @@ def test_what_is_said_is_not_taken_for_a_key(ledger: LastingLedger, said: str) -
 # ---------------------------------------------------------------------------- what the server is
 
 
+def test_functions_and_operators_are_postgresql_s_own(
+    ledger: LastingLedger, server: Server
+) -> None:
+    """Others make `||` and a clock that would run with the rights of the ledger's role."""
+    other = f"other_{schema_of(ledger)}"
+    role = f"role_{other}"
+    server.execute(
+        f"CREATE SCHEMA {other}",
+        f"CREATE FUNCTION {other}.fails(name, name) RETURNS text LANGUAGE SQL AS 'SELECT 1/0'",
+        f"CREATE OPERATOR {other}.|| (leftarg = name, rightarg = name, function = {other}.fails)",
+        f"CREATE FUNCTION {other}.clock_timestamp() RETURNS timestamptz LANGUAGE SQL"
+        " AS $$ SELECT timestamptz '2040-01-01' $$",
+        f"CREATE ROLE {role} LOGIN SUPERUSER",
+        f"ALTER ROLE {role} SET search_path = {other}, pg_catalog, public",
+    )
+    mine = again(ledger, ledger=as_role(ledger, role))
+    mine.charge(LOSS, None)
+    assert abs(mine.book.last().entry.time - time.time()) < 60
+
+
 def test_a_server_that_can_forget_is_refused(ledger: LastingLedger, server: Server) -> None:
     for setting in ("full_page_writes", "fsync"):
         server.execute(f"ALTER SYSTEM SET {setting} = off", "SELECT pg_reload_conf()")
@@ -281,10 +301,12 @@ def test_no_message_has_a_password(ledger: LastingLedger, address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["postgresql://h", "mysql://h/x", "postgresql://h/x?schema=A",
-                                     "postgresql://h/x?schema=a&schema=b", "postgresql://[/x", ""])  # fmt: skip
+                                     "postgresql://h/x?schema=a&schema=b", "postgresql://[/x", "",
+                                     "postgresql://bob:a/secret@h/x", "postgresql://bob:a@secret@h/x"])  # fmt: skip
 def test_what_is_no_ledger(address: str) -> None:
-    with pytest.raises(InvalidOption, match="ledger is"):
+    with pytest.raises(InvalidOption, match="ledger is") as refused:
         ledger_at(address)
+    assert "secret" not in str(refused.value)
 
 
 def test_the_driver_is_named_where_it_is_missing(

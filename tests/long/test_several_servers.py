@@ -17,10 +17,13 @@ from fractions import Fraction
 from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
+from threading import Event, Thread
 from typing import Any
+from urllib.parse import urlencode
 
-import psycopg
+import pandas
 import pytest
+import sqlalchemy
 
 from dpdb.ledger import accounts, custodian
 from dpdb.ledger.book.entries import Charge
@@ -34,7 +37,7 @@ POLICY = """
 name = "shared"
 ledger = "{ledger}"
 epsilon = {epsilon}
-queries = 1_000_000
+queries = {queries}
 [tables.t.columns]
 a = {{ type = "integer", bounds = [0, 9] }}
 """
@@ -50,10 +53,13 @@ class Machine:
     http: int
     postgres: int
 
-    @property
-    def worker(self) -> int:
+    def kill_worker(self) -> int:
+        """Kill a worker, if there is any just now; how many were."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return int(children.read_text().split()[0])
+        workers = children.read_text().split()[:1]
+        for number in workers:
+            os.kill(int(number), signal.SIGKILL)
+        return len(workers)
 
     def ask(self, token: str, statement: str) -> tuple[int, Any]:
         connection = HTTPConnection("127.0.0.1", self.http, timeout=60)
@@ -64,11 +70,6 @@ class Machine:
         told = json.loads(reply.read())
         connection.close()
         return reply.status, told
-
-    def ask_as_driver(self, name: str, token: str, statement: str) -> Any:
-        address = f"postgresql://{name}@127.0.0.1:{self.postgres}/t"
-        with psycopg.connect(address, password=token, autocommit=True) as connection:
-            return connection.execute(statement).fetchall()[0][0]
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def machine(policy: Path) -> Iterator[Machine]:
 
 @contextmanager
 def machines(
-    folder: Path, server: Server, epsilon: Fraction
+    folder: Path, server: Server, epsilon: Fraction, queries: int
 ) -> Iterator[tuple[Path, list[Machine]]]:
     """Three machines with copies of policy, key and data, as a data owner makes them."""
     made = list[Path]()
@@ -96,7 +97,8 @@ def machines(
         (folder / name).mkdir(mode=0o700)
         (folder / name / "t.csv").write_text("a\n" + "5\n3\n" * 50)
         path = folder / name / "t.toml"
-        path.write_text(POLICY.format(ledger=server.address(), epsilon=float(epsilon)))
+        text = POLICY.format(ledger=server.address(), epsilon=float(epsilon), queries=queries)
+        path.write_text(text)
         if not made:
             budget_overview.open_budget(read_policy(path))
         else:
@@ -117,25 +119,94 @@ def eventually(holds: Callable[[], bool]) -> bool:
     return True
 
 
+Asker = Callable[[str], tuple[str | None, bool]]
+"""The value that a program shows for a statement, if any, and whether the budget is spent."""
+PASSWORD = "correct horse battery"
+
+
+def at_psql(here: Machine, name: str, token: str) -> Asker:
+    words = ["psql", "-XAtq", "-h", "127.0.0.1", "-p", str(here.postgres), "-U", name, "-d", "t"]
+
+    def ask(statement: str) -> tuple[str | None, bool]:
+        done = subprocess.run(
+            [*words, "-v", "VERBOSITY=sqlstate", "-c", statement],
+            check=False, capture_output=True, text=True, env={**os.environ, "PGPASSWORD": token},
+        )  # fmt: skip
+        return done.stdout.strip() or None, "ERROR:  53400" in done.stderr
+
+    return ask
+
+
+def in_pandas(here: Machine, name: str, token: str) -> Asker:
+    address = f"postgresql+psycopg://{name}:{token}@127.0.0.1:{here.postgres}/t"
+    engine = sqlalchemy.create_engine(address, poolclass=sqlalchemy.pool.NullPool)
+
+    def ask(statement: str) -> tuple[str | None, bool]:
+        try:
+            frame = pandas.read_sql(sqlalchemy.text(statement), engine)
+        except pandas.errors.DatabaseError as error:
+            return None, "ConfigurationLimitExceeded" in str(error)  # 53400
+        return str(frame.iloc[0, 0]), False
+
+    return ask
+
+
+def in_browser(here: Machine, name: str, password: str) -> Asker:
+    def send(path: str, **fields: str) -> tuple[str, str]:
+        connection = HTTPConnection("127.0.0.1", here.http, timeout=60)
+        heads = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
+        heads["Sec-Fetch-Site"] = "same-origin"
+        connection.request("POST" if fields else "GET", path, urlencode(fields), heads)
+        reply = connection.getresponse()
+        page = reply.read().decode()
+        connection.close()
+        return page, (reply.getheader("set-cookie") or "").partition(";")[0]
+
+    cookie = ""
+    _, cookie = send("/login", name=name, password=password)
+
+    def ask(statement: str) -> tuple[str | None, bool]:
+        csrf = re.search(r'name="csrf" value="([^"]*)"', send("/")[0])
+        assert csrf is not None
+        page, _ = send("/ask", csrf=csrf[1], do="run", statement=statement)
+        found = re.search(r"<td[^>]*>\s*(-?\d+)", page)
+        return found and found[1], "budget" in page and 'role="alert"' in page
+
+    return ask
+
+
 @pytest.mark.examples(2000, 20)
 def test_three_servers_spend_one_budget_to_the_last(examples: int, tried) -> None:
-    """While workers are killed; each sees the same answer to the same question."""
-    epsilon, random = examples * EACH, Random(3)
+    """By psql, pandas, a browser and programs, while workers are killed.
+
+    Each sees the same answer to the same question.
+    """
+    epsilon, pause, random = examples * EACH, 10.0 if examples > 100 else 2.0, Random(3)
+    kills, done = list[int](), Event()
     with (
         running_server("") as server, folder_in_memory() as folder,
-        machines(folder, server, epsilon) as (policy, all_three), ThreadPoolExecutor(4) as threads,
+        machines(folder, server, epsilon, examples) as (policy, all_three),
+        ThreadPoolExecutor(4) as threads,
     ):  # fmt: skip
         terms = read_policy(policy)
-        tokens = [budget_overview.add_user(terms, name, None, None, token=True) for name in NAMES]
+        tokens = [
+            budget_overview.add_user(terms, name, PASSWORD, None, token=True) or ""
+            for name in NAMES
+        ]
         asking = list(zip(all_three, tokens, strict=True))
         same = "SELECT COUNT(*) FROM t"
         at_once = list(threads.map(lambda each: each[0].ask(each[1], same), asking))
         assert [status for status, _ in at_once] == [200] * 3
         paid = [Fraction(str(told["cost"]["epsilon"])) for _, told in at_once]
-        assert len({str(told["rows"]) for _, told in at_once}) == 1
         assert EACH <= sum(paid) <= 3 * EACH
-        driven = all_three[2].ask_as_driver("alice", tokens[0], same)
-        assert driven == at_once[0][1]["rows"][0][0]
+        programs = [
+            at_psql(all_three[0], "alice", tokens[0]),
+            in_pandas(all_three[1], "bob", tokens[1]),
+            in_browser(all_three[2], "carol", PASSWORD),
+            at_psql(all_three[2], "alice", tokens[0]),
+        ]
+        shown = {str(told["rows"][0][0]) for _, told in at_once}
+        assert shown | {ask(same)[0] for ask in programs} == {min(shown)}
 
         def spend(number: int) -> tuple[Fraction, bool]:
             """What was told to be paid, and whether nothing is left."""
@@ -143,28 +214,42 @@ def test_three_servers_spend_one_budget_to_the_last(examples: int, tried) -> Non
             status, told = here.ask(token, f"{same} WHERE a * {number} < {number}")
             if status == 200:
                 return Fraction(str(told["cost"]["epsilon"])), False
-            assert told["error"]["kind"] in ("BudgetExceeded", "LedgerError")
+            assert told["error"]["kind"] in ("BudgetExceeded", "LedgerError", "OutOfResources")
             return Fraction(0), told["error"]["kind"] == "BudgetExceeded"
 
-        told, number, kills = sum(paid), 1, 0
-        while True:
-            results = list(threads.map(spend, range(number, number + 12)))
-            number += 12
-            told += sum(each for each, _ in results)
-            if all(over for _, over in results):
-                break
-            if examples > 100 and random.random() < 0.1:
-                os.kill(random.choice(all_three).worker, signal.SIGKILL)
-                kills += 1
+        def kill() -> None:
+            while not done.wait(pause):
+                kills.append(random.choice(all_three).kill_worker())
+
+        killer, seen, told = Thread(target=kill), dict[str, set[str | None]](), sum(paid)
+        killer.start()
+        try:
+            for number in range(examples):
+                question = f"{same} WHERE a * {number} < {5 * number}"
+                answers = list(threads.map(lambda ask, asked=question: ask(asked), programs))
+                seen[question] = {value for value, _ in answers} - {None}
+                told += EACH * len(seen[question])
+                first = examples + 12 * number
+                results = list(threads.map(spend, range(first, first + 12)))
+                told += sum(each for each, _ in results)
+                if all(over for _, over in answers + results):
+                    break
+        finally:
+            done.set()
+            killer.join()
+        assert eventually(lambda: all(ask("SELECT 1 AS one")[0] == "1" for ask in programs))
+        for question, values in seen.items():
+            again = [ask(question) for ask in programs]
+            assert len(values | {value for value, _ in again}) == 1, (question, values, again)
+            assert all(value is not None or over for value, over in again)
         entries = verify(book_of(policy))
         charges = [each.entry.event for each in entries if isinstance(each.entry.event, Charge)]
         assert entries[-1].entry.totals.loss.epsilon == epsilon
         assert len(charges) * EACH >= epsilon >= told
-        assert epsilon - told <= 12 * kills * EACH
-        again = [here.ask(token, same) for here, token in asking]
-        assert {str(each["rows"]) for _, each in again} == {str(at_once[0][1]["rows"])}
+        assert epsilon - told <= (16 * sum(kills) + 3 * len(seen)) * EACH
+        assert {ask(same)[0] for ask in programs} == shown
         custodian.remove_user(custodian.book_of(terms), accounts.user(), "bob")
         for here in all_three:
             assert eventually(lambda here=here: here.ask(tokens[1], same)[0] == 401)
             assert here.ask(tokens[0], same)[0] == 200
-    tried(f"{len(charges)} charges, {kills} workers killed, ε {float(epsilon - told)} not told")
+    tried(f"{len(charges)} charges, {sum(kills)} kills, ε {float(epsilon - told)} not told")

@@ -25,6 +25,8 @@ _LIVELINESS: dict[str, Any] = {
     "tcp_user_timeout": WAIT * 1000,
 }  # fmt: skip
 """The options of a connection by which a machine that is off is noticed."""
+_NAMES = "SET LOCAL search_path = pg_catalog, pg_temp"
+"""Finds functions and operators of PostgreSQL alone, whoever makes others of their names."""
 BEGIN = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     "SET LOCAL synchronous_commit = on",
@@ -70,12 +72,11 @@ class Server:
             else text.format(prefix)
             for text, *values in statements
         )
-        cursor.execute(";".join(texts).encode())
+        cursor.execute(";".join((_NAMES, *texts)).encode())
         results = []
-        while True:
+        while cursor.nextset():
             results.append([] if cursor.description is None else cursor.fetchall())
-            if not cursor.nextset():
-                return results
+        return results
 
     def begin(self, *statements: Statement) -> list[list[tuple[Any, ...]]]:
         """As `send`, of what changes nothing yet: once more where the connection had ended."""
