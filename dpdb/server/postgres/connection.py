@@ -195,13 +195,13 @@ class Connection:
     ) -> Told:
         """The columns of a statement, with its values or before they are sent; free."""
         self._asked = prepared.statement
-        known = prepared.told
-        if known is not None and not prepared.oids and known.intervals == intervals:
+        known, version = prepared.told, self.questions.version
+        if known is not None and not prepared.oids and known.is_of(version, intervals=intervals):
             return known
         columns = await self.questions.columns(
             prepared.statement, given, prepared.kinds, intervals=intervals
         )
-        return Told(columns, intervals)
+        return Told(columns, intervals, version)
 
     async def _run(self, portal: Portal) -> bool:
         """Run a portal, and let its rows wait; False where it has none.
@@ -210,7 +210,8 @@ class Connection:
         """
         self._asked, prepared = portal.prepared.statement, portal.prepared
         told = portal.told or prepared.told
-        if told is not portal.told or len(portal.formats) > 1:
+        is_old = told is not None and told.version != self.questions.version
+        if is_old or told is not portal.told or len(portal.formats) > 1:
             now = await self._columns(prepared, portal.values, intervals=portal.intervals)
             _each(portal.formats, len(now.columns or ()))
             told = told or now

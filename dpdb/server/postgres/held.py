@@ -28,6 +28,12 @@ class Told:
 
     columns: tuple[Column, ...] | None
     intervals: bool
+    version: int
+    """Which processes had read the policy then."""
+
+    def is_of(self, version: int, *, intervals: bool) -> bool:
+        """Whether these are still the columns of a statement without parameters."""
+        return (self.version, self.intervals) == (version, intervals)
 
     def check(self, columns: Sequence[Column] | None) -> None:
         """Refuse to send other columns than the client was told."""

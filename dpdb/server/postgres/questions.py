@@ -84,6 +84,11 @@ class Questions:
         if self._asked is not None:
             self._asked.cancel()
 
+    @property
+    def version(self) -> int:
+        """A number that becomes another when other processes have read the policy."""
+        return self._front.desk.restarts
+
     async def kinds(self, text: str) -> list[Kind | None]:
         """The kind of each parameter of a statement; None where it is not known."""
         _, numbers = marked(text)

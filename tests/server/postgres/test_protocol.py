@@ -131,6 +131,34 @@ def test_other_columns_than_were_described_are_refused_before_the_charge(wired: 
     assert len([each for each in wired.desk.executed()[asked:] if "COUNT" in each]) == 0
 
 
+def test_another_policy_is_seen_before_the_charge(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A statement and a portal are described, and then processes read a policy of other types."""
+    desk, asked = wired.desk, len(wired.desk.executed())
+    path = tmp_path / "people.toml"
+    path.write_text(POLICY.replace('age    = { type = "integer"', 'age = { type = "number"'))
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "visits.csv").write_text(VISITS)
+    begun = (
+        start(user="alice", database="people"), query("BEGIN"),
+        parse("a", "SELECT SUM(age) FROM people WHERE age > 46"), message(b"D", b"Sa\0"),
+        bind("b", "a"), message(b"D", b"Pb\0"), SYNC,
+    )  # fmt: skip
+    for sent in ((bind("", "a"), execute()), (message(b"E", b"b" + bytes(5)),)):
+        with monkeypatch.context() as changed:
+            connection = opened(wired, *begun)
+            received = b""
+            while not received.endswith(message(b"Z", b"T")) or received.count(b"SUM(age)") < 2:
+                received += connection.recv(65536)
+            changed.setattr(desk, "_policy", read_policy(path))
+            changed.setattr(desk, "_sessions", {})
+            changed.setattr(type(desk), "restarts", 1)
+            connection.sendall(b"".join((*sent, SYNC, END)))
+            assert b"cached plan must not change result type" in all_of(connection)
+    assert not [each for each in desk.executed()[asked:] if "SUM" in each]
+
+
 def test_a_value_is_the_constant_that_it_says_in_every_type_and_form(wired: Wired) -> None:
     whole = struct.pack("!q", 31)
     days = (1975 - 2000) * 365 - 6  # to 1975-01-01
