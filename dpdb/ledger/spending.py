@@ -116,7 +116,9 @@ class Spent:
         None where it joins none: it concerns all rows, or comparing all filters would take too
         long if this one's were kept.
         """
-        if region is None or region.everything or self._full(region):
+        if region is None or region.everything or self.regions >= MAX_APART:
+            return None
+        if self.turns + region.turns > MAX_TURNS:
             return None
         groups, later = self.groups, self.joined.get(region.key, -1) + 1
         known = refusing(self.samples, region)
@@ -171,9 +173,6 @@ class Spent:
         return replace(
             self, groups=tuple(groups), joined=joined, samples=samples, regions=number, turns=turns
         )
-
-    def _full(self, region: Region) -> bool:
-        return self.regions >= MAX_APART or self.turns + region.turns > MAX_TURNS
 
     def _of(self, group: _Group) -> ComposedLoss:
         """The loss of a whole group."""

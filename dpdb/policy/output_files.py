@@ -73,7 +73,8 @@ def check_output(
             return named
         if not stat.S_ISREG(status.st_mode) or named.parts[:2] in (("/", "dev"), ("/", "proc")):
             raise UsageError(f"cannot write {path}: it is a folder, or open already, or no file")
-        if not force and (target.suffix.lower() == ".toml" or not _is_noted(status)):
+        noted = _mark(status) in _own or _mark(status) in _noted()
+        if not force and (target.suffix.lower() == ".toml" or not noted):
             raise UsageError(
                 f"there is a file {path}, and dpdb did not write what is in it",
                 hint="take another name; started with --force, dpdb replaces it",
@@ -270,10 +271,6 @@ def _noted() -> list[str]:
         return (xdg_home("STATE", ".local/state") / "outputs").read_text("ascii").splitlines()
     except (OSError, ValueError, RuntimeError):
         return []
-
-
-def _is_noted(status: os.stat_result) -> bool:
-    return _mark(status) in _own or _mark(status) in _noted()
 
 
 def _note(status: os.stat_result) -> None:

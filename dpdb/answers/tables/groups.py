@@ -212,7 +212,8 @@ KeyPlaces = list[tuple[tuple[Value | None, ...], npt.NDArray[np.intp]]]
 def _keys(plan: Plan) -> KeyPlaces:
     """The places of all keys; declared keys change faster from group to group than found ones."""
     groups = np.arange(plan.cells)
-    repeated = declared = len(groups) // max(1, _found_rows(plan))
+    found = 1 if plan.found is None else len(plan.found.shown or ())
+    repeated = declared = len(groups) // max(1, found)
     keys: KeyPlaces = []
     for index, values in enumerate(plan.key_values):
         if plan.found is not None and index in plan.found.places:
@@ -222,10 +223,6 @@ def _keys(plan: Plan) -> KeyPlaces:
             repeated //= len(values)
             keys.append((values, groups // max(1, repeated) % len(values)))
     return keys
-
-
-def _found_rows(plan: Plan) -> int:
-    return 1 if plan.found is None else len(plan.found.shown or ())
 
 
 def _found(plan: Plan, column: int) -> tuple[tuple[Value | None, ...], npt.NDArray[np.intp]]:

@@ -113,10 +113,6 @@ def _help(console: Console, topic: str) -> bool:
     return True
 
 
-def _tables(console: Console, _: str) -> bool:
-    return console.execute(Sql("SHOW TABLES"))
-
-
 def _schema(console: Console, name: str) -> bool:
     names = [name.strip('"')] if name else [table.name for table in console.policy.tables]
     return run_all(console, (Sql(f"DESCRIBE {quoted(name)}") for name in names))
@@ -195,7 +191,9 @@ def _changing(name: str) -> Run:
 
 COMMANDS = {
     ".help": DotCommand(".help [TOPIC]", "this list; help on a topic or a command", _help),
-    ".tables": DotCommand(".tables", "the tables: SHOW TABLES", _tables),
+    ".tables": DotCommand(
+        ".tables", "the tables: SHOW TABLES", lambda console, _: console.execute(Sql("SHOW TABLES"))
+    ),
     ".schema": DotCommand(".schema [TABLE]", "their columns: DESCRIBE table", _schema),
     ".ask": DotCommand(
         ".ask", "build a query by questions", lambda console, _: console.asked(), interactive=True

@@ -151,7 +151,14 @@ def as_text(result: Utility) -> str:
     if result.gaussian is not None:
         parts.append(_gaussian(result.gaussian))
     if result.together is not None:
-        parts.append(_together(result.together))
+        total = result.together
+        parts.append("\n".join([
+            f"{total.queries} such queries together, at δ = {total.delta:g}",
+            _line("Σε", total.sequential, "by sequential composition, at δ = 0"),
+            _line("ε", total.advanced, "by advanced composition, √(2k·ln(1/δ))·ε + k·ε·(e^ε - 1)"),
+            _line("", total.advanced_as_printed, "as that is often printed, with k·ε²: too little"),
+            _line("ε", total.concentrated, "by zero-concentrated differential privacy"),
+        ]))  # fmt: skip
     return "\n\n".join(parts)
 
 
@@ -161,18 +168,6 @@ def _gaussian(sigmas: Deviations) -> str:
         lines.append(_line("σ", sigmas.classic, "its standard deviation, Δ·√(2·ln(1.25/δ))/ε"))
     lines.append(_line("σ", sigmas.least, "the least that is (ε, δ)-differentially private"))
     return "\n".join(lines)
-
-
-def _together(total: ComposedEpsilon) -> str:
-    return "\n".join(
-        [
-            f"{total.queries} such queries together, at δ = {total.delta:g}",
-            _line("Σε", total.sequential, "by sequential composition, at δ = 0"),
-            _line("ε", total.advanced, "by advanced composition, √(2k·ln(1/δ))·ε + k·ε·(e^ε - 1)"),
-            _line("", total.advanced_as_printed, "as that is often printed, with k·ε²: too little"),
-            _line("ε", total.concentrated, "by zero-concentrated differential privacy"),
-        ]
-    )
 
 
 def _paragraph(result: Utility, place: int) -> str:

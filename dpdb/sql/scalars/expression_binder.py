@@ -122,12 +122,10 @@ class ExpressionBinder(PredicateBinder):
             place=self.place(node),
         )
 
-    def _number(self, node: exp.Expr, depth: int) -> Expr:
-        return types.numeric(self.expression(node, depth + 1), self.place(node))
-
     def _negative(self, node: exp.Expr, depth: int) -> Expr:
         only(node, self.text, "this")
-        operand = self._number(node.this, depth)
+        inside = node.this
+        operand = types.numeric(self.expression(inside, depth + 1), self.place(inside))
         if isinstance(operand, Literal) and isinstance(operand.value, (int, Fraction)):
             return Literal(-operand.value, operand.kind)
         return Arithmetic("-", Literal(0, Kind.INTEGER), operand, operand.kind)

@@ -144,7 +144,8 @@ def unify(expressions: list[Expr], place: Place | None) -> tuple[list[Expr], Kin
     kinds = set(firm) or {e.kind for e in expressions if not is_null_constant(e)} or {Kind.TEXT}
     if kinds & {Kind.DATE, Kind.TIMESTAMP}:
         # A string beside a date is a date: people write WHERE born < '1990-01-01'.
-        kinds -= {Kind.TEXT} if _only_literal_text(expressions) else set()
+        literal = all(isinstance(e, Literal) for e in expressions if e.kind is Kind.TEXT)
+        kinds -= {Kind.TEXT} if literal else set()
     if Kind.TIMESTAMP in kinds:
         kinds -= {Kind.DATE}  # Beside a timestamp a date is its midnight.
     if kinds <= {Kind.INTEGER, Kind.NUMBER}:
@@ -190,10 +191,6 @@ def _loose(expression: Expr) -> bool:
     return is_null_constant(expression) or (
         isinstance(expression, ColumnRef) and expression.column.guessed
     )
-
-
-def _only_literal_text(expressions: list[Expr]) -> bool:
-    return all(isinstance(e, Literal) for e in expressions if e.kind is Kind.TEXT)
 
 
 def _date_literal(text: str, place: Place | None) -> Literal:
