@@ -188,7 +188,9 @@ class Referee:
         if team.score and "row" in team.score:
             told = dict(team.score["row"])
             told |= {"used": tuple(told["used"]), "sandbox": Sandbox(told["sandbox"])}
-            found.append(replace(Row(**told), student=f"{seat.name} · file"))
+            # Of many tries the best is luck in part, so the table tells which this was.
+            which = f"file {team.files}" if team.files > 1 else "file"
+            found.append(replace(Row(**told), student=f"{seat.name} · {which}"))
         return found
 
     def _used(self, seat: Seat) -> float:

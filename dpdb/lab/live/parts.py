@@ -99,6 +99,8 @@ class Team:
     """A guess at each earlier secret."""
     file: str = ""
     """The attack file that was handed in last."""
+    files: int = 0
+    """The files that were handed in so far."""
     score: Event | None = None
     """The score of that file, once it was played."""
 
@@ -137,6 +139,7 @@ class Contest:
                 team.asked = []
             case "file":
                 team.file, team.score = event["code"], None
+                team.files += 1
             case "score":
                 team.score = event
             case _:

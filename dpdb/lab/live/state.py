@@ -137,7 +137,7 @@ class ClassFile:
         except OSError:
             self._file.close()
             raise UsageError(f"another server has the class of {path} open") from None
-        except (LookupError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError):
             self._file.close()
             raise UsageError(
                 f"{path} is not the file of a class", hint="--file names another"

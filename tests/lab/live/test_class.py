@@ -196,7 +196,7 @@ def test_the_file_of_a_class(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     file = ClassFile(path, "9b")
     assert [seat.name for seat in file.state.present] == ["Ada", "Bob"]
     file.close()
-    for broken in (b"x\n", b"{}\n", b'{"kind": "class.nothing"}\n'):
+    for broken in (b"x\n", b"{}\n", b'{"kind": "class.nothing"}\n', b'{"kind": 5}\n'):
         path.write_bytes(broken)
         with pytest.raises(UsageError, match="not the file of a class"):
             ClassFile(path, "9b")

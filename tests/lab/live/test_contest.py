@@ -123,6 +123,10 @@ def test_files_are_played_in_their_sandbox_alone(
         assert "Ada · file" in page
         assert "of 30" in page
         assert "No module named" in page
+        send(served, ada, "file", code=FILE)
+        while teams[1].score is None:
+            time.sleep(0.05)
+        assert "Ada · file 2" in served.get("/board", served.get(served.board).cookie).text
         # One file of a team is played at a time, so that no team has all places.
         teams[2].score = None
         assert "being played" in send(served, eve, "file", code=FILE)[1]
