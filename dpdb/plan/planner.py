@@ -19,14 +19,7 @@ from dpdb.plan.expressions.expressions import Expr, Slot
 from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, selects_by_noise
 from dpdb.plan.logical.query import Query
 from dpdb.plan.logical.shared_queries import check_shared, check_source
-from dpdb.plan.physical.bounds import (
-    Bounds,
-    clamp,
-    finding,
-    found_part,
-    sought,
-    with_bounds,
-)
+from dpdb.plan.physical.bounds import Bounds, clamp, finding, found_part, sought, with_bounds
 from dpdb.plan.physical.caps import capped_value
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise

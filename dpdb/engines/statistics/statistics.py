@@ -104,8 +104,7 @@ class Statistics:
         counted = self._counted(numbers, vector.null, aggregate.where)
         known = numbers if vector.null is None else numbers[self._known(vector.null)]
         return CountedValues(
-            sorted_by_group(*counted, self._cells),
-            float(known.mean()) if len(known) else 0.0,
+            sorted_by_group(*counted, self._cells), float(known.mean()) if len(known) else 0.0
         )
 
     def _where_also(self, condition: Expr | None) -> Bools | None:

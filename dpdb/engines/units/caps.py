@@ -135,9 +135,7 @@ def within_groups(plan: Plan, frame: Frame, units: Units, where: Bools | None, l
     groups, different = numbered(vectors, kept)
     number = max(len(different), 1)
     pairs, first, pair_of = np.unique(
-        numbers[kept].astype(np.int64) * number + groups,
-        return_index=True,
-        return_inverse=True,
+        numbers[kept].astype(np.int64) * number + groups, return_index=True, return_inverse=True
     )
     terms = [units.owner_terms, *(column.terms for column in _hashed(vectors, plan.sample_key))]
     stays = within_cap(

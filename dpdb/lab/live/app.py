@@ -30,12 +30,7 @@ from dpdb.lab.live.contest import Referee
 from dpdb.lab.live.game import Game
 from dpdb.lab.live.state import ClassFile, Unwelcome, hashed
 from dpdb.server.http.app import HttpServer
-from dpdb.server.http.guard import (
-    MOST_BODY,
-    MOST_BODY_OF_STRANGERS,
-    Guard,
-    form_of,
-)
+from dpdb.server.http.guard import MOST_BODY, MOST_BODY_OF_STRANGERS, Guard, form_of
 from dpdb.server.limits import Rates, network
 
 HEARTBEAT = 15.0

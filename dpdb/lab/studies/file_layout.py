@@ -23,12 +23,7 @@ from dpdb.policy.csv.csv_format import (
     CsvFormat,
     separator_by_name,
 )
-from dpdb.policy.csv.csv_header import (
-    first_record,
-    look_like_values,
-    numbered_name,
-    separator_of,
-)
+from dpdb.policy.csv.csv_header import first_record, look_like_values, numbered_name, separator_of
 from dpdb.policy.csv.csv_stream import encoding_of, open_csv
 
 _FIRST_BYTES = 1 << 20

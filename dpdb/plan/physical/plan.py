@@ -18,13 +18,7 @@ from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.release import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval
-from dpdb.plan.ranges.statistics import (
-    Histogram,
-    Joint,
-    KeyUnits,
-    Total,
-    filters_of,
-)
+from dpdb.plan.ranges.statistics import Histogram, Joint, KeyUnits, Total, filters_of
 from dpdb.plan.relations.regions import Region, region
 from dpdb.plan.relations.relations import Joined, Source
 from dpdb.plan.unit_work import NO_WORK, UnitWork
@@ -32,9 +26,7 @@ from dpdb.policy.catalog import Column, Value
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import Loss, added, largest_loss
-from dpdb.privacy.mechanisms.mechanism import (
-    IntervalSelection,
-)
+from dpdb.privacy.mechanisms.mechanism import IntervalSelection
 from dpdb.records import dataclass
 
 

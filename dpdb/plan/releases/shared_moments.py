@@ -74,10 +74,7 @@ def combined(
 
 
 def _with_common_rows(
-    group: GroupMoments,
-    groups: Sequence[GroupMoments],
-    releases: Sequence[Release],
-    series: Series,
+    group: GroupMoments, groups: Sequence[GroupMoments], releases: Sequence[Release], series: Series
 ) -> GroupMoments:
     own = group.moments.rows
     if own is None or not own.releases or _is_vector_noise(own, releases):

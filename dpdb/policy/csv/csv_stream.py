@@ -100,11 +100,7 @@ class CsvStream:
 
 @contextmanager
 def open_csv(
-    path: Path,
-    encoding: str = UTF8,
-    mark: int = 0,
-    named: str = "",
-    lines: LineFormat = EVERY_LINE,
+    path: Path, encoding: str = UTF8, mark: int = 0, named: str = "", lines: LineFormat = EVERY_LINE
 ) -> Iterator[CsvStream]:
     """The file, `named` in messages, from after its byte-order mark of `mark` bytes.
 

@@ -30,10 +30,7 @@ read stays in the cache until it is decoded."""
 
 @contextmanager
 def open_parquet(
-    path: Path,
-    named: str,
-    dictionaries: Collection[str] = (),
-    metadata: FileMetaData | None = None,
+    path: Path, named: str, dictionaries: Collection[str] = (), metadata: FileMetaData | None = None
 ) -> Iterator[ParquetFile]:
     """An open Parquet file, `named` in messages; columns in `dictionaries` are dictionary-encoded.
 

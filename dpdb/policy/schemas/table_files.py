@@ -24,13 +24,7 @@ from dpdb.policy.schemas.stored_types import (
     frame_columns,
     names_in_file,
 )
-from dpdb.policy.storage import (
-    ServerTable,
-    Storage,
-    file_kind,
-    is_pattern,
-    within_file,
-)
+from dpdb.policy.storage import ServerTable, Storage, file_kind, is_pattern, within_file
 from dpdb.records import dataclass
 
 # ruff: noqa: PLC0415 - what reads other than CSV is optional, and takes long to import

@@ -23,12 +23,7 @@ from dpdb.engines.sources.arrow.values import (
 from dpdb.engines.sources.cells.builders import Builder
 from dpdb.engines.sources.frame_values import Moments, PlainValues, Values
 from dpdb.policy.catalog import Column
-from dpdb.policy.schemas.stored_types import (
-    StoredColumn,
-    StoredType,
-    is_read_as,
-    stored_type,
-)
+from dpdb.policy.schemas.stored_types import StoredColumn, StoredType, is_read_as, stored_type
 from dpdb.records import dataclass
 from dpdb.vectors.vector import Bools
 
