@@ -15,11 +15,12 @@ import json
 import secrets
 import time
 import unicodedata
+from concurrent.futures import Future, wait
 from dataclasses import asdict, replace
-from threading import Lock
+from threading import Lock, Thread
 
 from dpdb.errors import LedgerError, UsageError, did_you_mean
-from dpdb.ledger.book.book import Book
+from dpdb.ledger.book.book import Account, Book
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.state import decision_of
 from dpdb.policy.budget import LONGEST_NAME, LastingBudget, is_name
@@ -33,6 +34,10 @@ _MEMORY = 2**26
 _TURNS = 4096
 """The iterations of SCRAM; RFC 7677 (4) asks for no fewer."""
 _PURPOSE = b"an account"
+_PATIENCE = 1.0
+"""Seconds for which the server waits for its accounts, as it answers nobody meanwhile."""
+OLDEST = 20.0
+"""Seconds after which accounts are not to be relied on that could not be read anew."""
 
 
 @dataclass(frozen=True)
@@ -174,15 +179,19 @@ def account_name(typed: str) -> str:
 class Accounts:
     """The accounts as a server asks for them: read anew when the ledger can have changed.
 
-    Where a server has the ledger, that is each second.
+    Where a server has the ledger, that is each second. If it does not answer, what was read last
+    counts for a while, and then nobody is known.
     """
 
     def __init__(self, lasting: LastingBudget):
         self._book, self._lock = open_book(lasting), Lock()
         self._key = key_of(self._book)
         self._known = dict[str, User]()
-        self._rows = list[tuple[str, str, bytes]]()
+        self._rows = list[Account]()
         self._version: object = None
+        self._read_at = 0.0
+        self._reading: tuple[object, Future[list[Account]]] | None = None
+        """The reading that was begun last, and for which version."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -233,12 +242,34 @@ class Accounts:
     def _users(self) -> dict[str, User]:
         with self._lock:
             version = self._book.accounts_version
-            if version != self._version:
-                rows = self._book.accounts()
+            if version != self._version and (rows := self._read(version)) is not None:
                 if rows != self._rows:
                     self._known = _checked(self._book, self._key, rows)
-                self._rows, self._version = rows, version
+                self._rows, self._version, self._read_at = rows, version, time.monotonic()
+            elif version != self._version and time.monotonic() - self._read_at > OLDEST:
+                raise LedgerError(
+                    f"{self._book.place} does not answer, and nobody is known",
+                    hint="try again when it does",
+                )
             return self._known
+
+    def _read(self, version: object) -> list[Account] | None:
+        """The accounts; None where they do not come soon, as from a machine that hangs."""
+        begun, patience = self._reading, 0.0
+        if begun is None or (begun[0] != version and begun[1].done()):
+            reading, patience = Future[list[Account]](), _PATIENCE
+            begun = self._reading = version, reading
+            Thread(target=self._fetch, args=[reading], daemon=True).start()
+        if not wait([begun[1]], patience).done or begun[0] != version:
+            return None
+        self._reading = None
+        return begun[1].result()
+
+    def _fetch(self, reading: Future[list[Account]]) -> None:
+        try:
+            reading.set_result(self._book.accounts())
+        except BaseException as error:
+            reading.set_exception(error)
 
 
 def _check_known(book: Book, name: str) -> None:

@@ -20,8 +20,9 @@ import pytest
 
 from dpdb import manual
 from dpdb.errors import InvalidOption, LedgerError
-from dpdb.ledger import custodian
+from dpdb.ledger import custodian, people
 from dpdb.ledger.book import server
+from dpdb.ledger.book import server as server_module
 from dpdb.ledger.book.server_book import ServerBook, with_key, without_key
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.ledger.people import Accounts, new_user
@@ -321,6 +322,34 @@ def test_a_server_that_another_can_replace_needs_an_anchor(ledger: LastingLedger
     with pytest.raises(LedgerError, match="several hosts") as refused:
         again(ledger, ledger=ledger_at("postgresql://one,two/x"))
     assert "anchor" in str(refused.value.hint)
+
+
+def test_a_server_that_hangs_stops_nobody_for_long(
+    ledger: LastingLedger, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks gives up; a front knows the accounts that it has read last, and then none."""
+    monkeypatch.setattr(people, "_PATIENCE", 0.01)
+    monkeypatch.setattr(
+        server_module, "_STEP", [*server_module._STEP, "SET LOCAL statement_timeout = 300"]
+    )
+    custodian.add_user(ledger.book, "custodian", new_user("alice", None), None)
+    assert ledger.policy.lasting is not None
+    known = Accounts(ledger.policy.lasting)
+    until = time.monotonic() + 10
+    while known.names != ("alice",) and time.monotonic() < until:
+        time.sleep(0.05)
+    with psycopg.connect(server.address()) as other:
+        schema = schema_of(ledger)
+        other.execute(f"LOCK TABLE {schema}.users, {schema}.entries IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(LedgerError, match="another process holds it"):
+            ledger.charge(LOSS, None)
+        time.sleep(1)  # accounts are read anew in each second
+        assert known.names == ("alice",)
+        monkeypatch.setattr(people, "OLDEST", 0.5)
+        with pytest.raises(LedgerError, match="does not answer"):
+            print(known.names)
+    ledger.charge(LOSS, None)
+    assert charged(ledger) == 1
 
 
 # ----------------------------------------------------------------------------- connections that end

@@ -25,14 +25,17 @@ _LIVELINESS: dict[str, Any] = {
     "tcp_user_timeout": WAIT * 1000,
 }  # fmt: skip
 """The options of a connection by which a machine that is off is noticed."""
-_NAMES = "SET LOCAL search_path = pg_catalog, pg_temp"
-"""Finds functions and operators of PostgreSQL alone, whoever makes others of their names."""
+_STEP = (
+    "SET LOCAL search_path = pg_catalog, pg_temp",
+    f"SET LOCAL statement_timeout = '{WAIT}s'",
+)
+"""Each step finds functions and operators of PostgreSQL alone, whoever makes others, and ends."""
 BEGIN = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     "SET LOCAL synchronous_commit = on",
     *(
         f"SET LOCAL {each} = '{WAIT}s'"
-        for each in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+        for each in ("lock_timeout", "idle_in_transaction_session_timeout")
     ),
 )
 """Another process that holds the ledger and is gone loses its hold after a while."""
@@ -72,11 +75,12 @@ class Server:
             else text.format(prefix)
             for text, *values in statements
         )
-        cursor.execute(";".join((_NAMES, *texts)).encode())
+        cursor.execute(";".join((*_STEP, *texts)).encode())
         results = []
-        while cursor.nextset():
+        while True:
             results.append([] if cursor.description is None else cursor.fetchall())
-        return results
+            if not cursor.nextset():
+                return results[len(_STEP) :]
 
     def begin(self, *statements: Statement) -> list[list[tuple[Any, ...]]]:
         """As `send`, of what changes nothing yet: once more where the connection had ended."""
