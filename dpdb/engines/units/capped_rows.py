@@ -25,7 +25,7 @@ from dataclasses import field, replace
 
 import numpy as np
 
-from dpdb.engines.loop import Work
+from dpdb.engines.loop import Threads, Work, processors
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.units.caps import Units, within_cap
 from dpdb.engines.units.keys import Owners
@@ -204,29 +204,51 @@ class CappedRows(Work[Loaded, RowBits]):
     def settle(self) -> bool:
         self._bits = RowBits.none_of(self._rows) if self._bits is None else self._bits
         self._batches.sort(key=lambda batch: batch.first)
-        for place in range(self._buckets):
-            found = zip(*(batch.bucket(place) for batch in self._batches), strict=True)
-            self._keep(*map(np.concatenate, found))
+        kept = _Kept(self)
+        Threads(range(self._buckets), lambda place: [place], processors()).each(kept)
+        for rows in kept.rows:
+            self._bits.set(rows)
         self._batches.clear()
         self._turn += 1
         return self._turn == self._turns
 
-    def _keep(self, rows: Array, passed: Bools, *more: Array) -> None:
-        """Keep the rows of some units that have the least hashes, the first of equal ones."""
-        assert self._bits is not None
+    def kept(self, place: int) -> Array:
+        """The rows of a bucket that count: of each unit those with the least hashes."""
+        found = zip(*(batch.bucket(place) for batch in self._batches), strict=True)
+        rows, passed, *more = map(np.concatenate, found)
         cap, number = self.cap, len(self.cap.orders)
-        hashes, units = more[:number], numbered(more[number:])
+        hashes, units = more[:number], numbered(tuple(more[number:]))
         if cap.asks_which_are_held:
             passed = passed & within_cap(units, cap.table.rows_held, lambda at: hashes[-1][at])
         kept = np.flatnonzero(passed)
         # Where any rows may count, they count as they stand.
         order = rows.astype(np.uint64) << np.uint64(32) if cap.alike else hashes[0]
         stay = within_cap(units[kept], cap.table.rows_per_unit, lambda at: order[kept[at]])
-        self._bits.set(rows[kept[stay]])
+        return np.asarray(rows[kept[stay]])
 
     def result(self) -> RowBits:
         assert self._bits is not None
         return self._bits
+
+
+@dataclass(repr=False)
+class _Kept(Work[int, None]):
+    """The rows that count, bucket by bucket; threads sort several buckets at once."""
+
+    of: CappedRows
+    rows: list[Array] = field(default_factory=list)
+
+    def copy(self) -> _Kept:
+        return _Kept(self.of)
+
+    def add(self, rows: int) -> None:
+        self.rows.append(self.of.kept(rows))
+
+    def join(self, other: _Kept) -> None:
+        self.rows += other.rows
+
+    def result(self) -> None:
+        """Nothing more: the rows are taken as they are."""
 
 
 def after_filter(plan: Plan) -> Plan:
