@@ -31,7 +31,8 @@ Values of both signs are filled apart, F₊ and F₋; as both rise by 0 … room
 one room. The rule is that of Day, Li and Lyu 2016 for edges, with parts of rows; see also
 Kasiviswanathan et al. 2013 and Dong et al. 2022, whose linear programmes it stands for.
 
-A row takes the same steps whoever its owners are: 32 bytes, and one step of the loop for each sum.
+A row takes the same steps whoever its owners are: one of the loop for each sum. It takes about 40
+bytes, and a unit as many more: its place among the rooms, and the number that is left there.
 """
 
 from __future__ import annotations
