@@ -154,7 +154,7 @@ class Contest:
 
     def time_left(self, now: float) -> float:
         """The seconds that are left."""
-        gone = 0.0 if self.since is None else now - self.since
+        gone = 0.0 if self.since is None else max(0.0, now - self.since)
         return max(0.0, self.left - gone)
 
     def is_open(self, now: float) -> bool:

@@ -134,6 +134,7 @@ class ClassFile:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for event in _events(self._file):
                 self._apply(event)
+                last = float(event["at"])
         except OSError:
             self._file.close()
             raise UsageError(f"another server has the class of {path} open") from None
@@ -152,6 +153,9 @@ class ClassFile:
                 board=secrets.token_urlsafe(16),
                 seed=secrets.randbits(62),
             )
+        elif self.state.contest.since is not None:
+            # Nobody could ask while the server was away: the clock stands since it was last heard.
+            self.record("contest.clock", at=last, running=False)
 
     def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 (values of JSON)
         """Note in the file that something happened, and let it happen."""

@@ -192,8 +192,11 @@ def test_the_file_of_a_class(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path.write_bytes(whole + b'{"kind": "seat.join", "na')  # a crash in the middle of a line
     file = ClassFile(path, "9b")
     file.join("Bob", "other")
+    file.record("contest.open", at=1000.0, task="membership", epsilon=1.0, minutes=5)
+    file.record("contest.reveal", at=1060.0, revealed=True)
     file.close()
-    file = ClassFile(path, "9b")
+    file = ClassFile(path, "9b")  # much later: the clock stands since the last event
+    assert (file.state.contest.since, file.state.contest.left) == (None, 240.0)
     assert [seat.name for seat in file.state.present] == ["Ada", "Bob"]
     file.close()
     for broken in (b"x\n", b"{}\n", b'{"kind": "class.nothing"}\n', b'{"kind": 5}\n'):
