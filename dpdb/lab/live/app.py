@@ -279,6 +279,7 @@ def application(live: LiveClass, hosts: Collection[str]) -> Guard:
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         live.referee.resume()
         yield
+        await live.referee.close()
 
     handlers = {HTTPException: _refused}
     app = Starlette(routes=live.routes, exception_handlers=handlers, lifespan=lifespan)

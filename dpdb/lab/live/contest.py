@@ -23,7 +23,7 @@ from dpdb.answers.formats.footer import NOT_PRIVATE
 from dpdb.errors import DpdbError, printable
 from dpdb.lab.attack import Attack
 from dpdb.lab.catalogue import find
-from dpdb.lab.classroom.box import TIME_LIMIT, StudentFile, sandbox
+from dpdb.lab.classroom.box import TIME_LIMIT, StudentFile, end_all, sandbox
 from dpdb.lab.classroom.scores import AT_A_TIME, Played, Row, Rules, Score, ranked, row, score
 from dpdb.lab.classroom.walls import Sandbox
 from dpdb.lab.database import Protected, session_of
@@ -76,7 +76,7 @@ class Referee:
         self._open: dict[int, tuple[tuple[int, int], Scenario, Session]] = {}
         self._locks: dict[int, asyncio.Lock] = {}
         self._playing = asyncio.Semaphore(AT_A_TIME)
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks, self._closing = set[asyncio.Task[None]](), False
 
     @property
     def attack(self) -> Attack:
@@ -142,6 +142,13 @@ class Referee:
         for seat, team in self._file.state.contest.teams.items():
             if team.file and team.score is None:
                 self._play(seat)
+
+    async def close(self) -> None:
+        """End the files that are being played: `resume` plays them again."""
+        self._closing = True
+        while self._tasks:
+            end_all()
+            await asyncio.sleep(0.1)
 
     def standings(self) -> list[Standing]:
         """The board: the best first, ranked as `dpdb lab --score` ranks."""
@@ -213,6 +220,11 @@ class Referee:
         if self._file.state.contest.number != number:
             raise Unwelcome("another contest has begun: nothing was sent")
 
+    def _is_wanted(self, seat: Seat, number: int, code: str) -> bool:
+        """Whether the score of a file of that contest still counts."""
+        now = self._file.state.contest.number, self._team(seat).file
+        return not self._closing and now == (number, code)
+
     def _lock(self, seat: Seat) -> asyncio.Lock:
         return self._locks.setdefault(seat.number, asyncio.Lock())
 
@@ -264,12 +276,12 @@ class Referee:
         contest, seat = self._file.state.contest, self._file.state.seats[number]
         which, code = contest.number, contest.teams[number].file
         async with self._playing:
-            if (contest.number, contest.teams.get(number, Team()).file) != (which, code):
+            if not self._is_wanted(seat, which, code):
                 return
             seed = secrets.randbits(62)
             rules = Rules(self.attack, [contest.epsilon], TRIALS, TIME_LIMIT, seed)
             done = await asyncio.to_thread(score, StudentFile("file", code), rules)
-        if (contest.number, contest.teams.get(number, Team()).file) == (which, code):
+        if self._is_wanted(seat, which, code):
             private = [asdict(each) for each in done.rows if each.epsilon is not None]
             told = {"error": done.error} if done.error else {"row": private[0]}
             self._file.record("contest.score", seat=seat.number, **told)

@@ -135,3 +135,9 @@ def test_files_are_played_in_their_sandbox_alone(
         # What cannot be kept in is not run.
         monkeypatch.setattr(contest, "sandbox", lambda: Sandbox.NONE)
         assert "no sandbox" in send(served, eve, "file", code=FILE)[1]
+        monkeypatch.undo()
+        send(served, eve, "file", code="while True: pass")
+        begun = time.monotonic()
+    assert time.monotonic() - begun < box.TIME_LIMIT / 2  # a server that ends does not wait for it
+    with Taught(tmp_path) as served:
+        assert served.file.state.contest.teams[2].score is None  # and another plays it again
