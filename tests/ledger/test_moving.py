@@ -72,6 +72,23 @@ def test_a_ledger_goes_on_wherever_it_is_moved(
         assert Accounts(policy.lasting).names == ("alice",)
 
 
+def test_a_backup_from_before_the_move_is_told_by_the_anchor(
+    folder: Path, places: list[Path | LedgerServer]
+) -> None:
+    first, there = places[0], places[1]
+    assert isinstance(first, Path)
+    policy = opened(folder, first)
+    backup = first.read_bytes()
+    moving.move(policy, there, "custodian")
+    for beside in (first, *folder.glob(f"{first.name}-*")):
+        beside.unlink()
+    first.touch(mode=0o600)
+    first.write_bytes(backup)
+    with pytest.raises(LedgerError, match=r"is older than .*anchor says"):
+        LastingLedger.open(policy, "alice")
+    LastingLedger.open(moved(policy, there), "alice").charge(LOSS, None)
+
+
 @pytest.mark.usefixtures("form")
 def test_nothing_is_done_with_a_ledger_that_was_moved(folder: Path) -> None:
     policy = policy_in(folder)
