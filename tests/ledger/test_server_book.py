@@ -142,11 +142,24 @@ def test_the_key_is_in_its_file_alone(ledger: LastingLedger, server: Server) -> 
     key.unlink()
     with pytest.raises(LedgerError, match="cannot read"):
         again(ledger)
+    os.mkfifo(key, 0o600)
+    with pytest.raises(LedgerError, match="its owner alone"):
+        again(ledger)
+    key.unlink()
     for kept in (False, True):
         with pytest.raises(LedgerError, match="there is a ledger already"):
             custodian.open_budget(ledger.policy, "custodian", "00" * 32, {})
         assert key.exists() == kept  # a ledger that was there has another
         key.touch()
+
+
+def test_a_schema_is_named_as_a_word_of_sql(folder: Path) -> None:
+    made = policy_in(folder)
+    assert made.lasting is not None
+    named = replace(made.lasting, ledger=replace(place_of(made), schema="user"))
+    policy = replace(made, lasting=named)
+    custodian.open_budget(policy, "custodian", "00" * 32, {})
+    LastingLedger.open(policy, "alice").charge(LOSS, None)
 
 
 @pytest.mark.parametrize("said", ['"key":""', '\\"key\\":\\"\\"', "key", '","key":"ab"'])

@@ -68,7 +68,7 @@ class Server:
     def send(self, *statements: Statement) -> list[list[tuple[Any, ...]]]:
         """The rows of each of the statements; raises psycopg.Error."""
         cursor = ClientCursor(self._connected())
-        prefix = f"{self._named.schema}."
+        prefix = f'"{self._named.schema}".'
         texts = (
             cursor.mogrify(text.format(prefix).replace("?", "%s"), values)
             if values

@@ -230,7 +230,7 @@ def create(
             [there] = server.send(
                 ("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ?", named.schema)
             )
-            schema = [] if there else [(f"CREATE SCHEMA {named.schema}",)]
+            schema = [] if there else [(f'CREATE SCHEMA "{named.schema}"',)]
             server.send(*((each,) for each in BEGIN), *schema, *((each,) for each in _SCHEMA))
             made = _make_key(key, contents.key, named.place)
             contents.add_to(add, lambda text: without_key(text, contents.key))
@@ -253,7 +253,7 @@ def _read_key(path: Path | None, place: str) -> tuple[str, int]:
     path = _key_path(path, place)
     try:
         check_folder(path)
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(file, encoding="ascii", errors="replace") as text:
             status, key = os.fstat(file), text.read(1000).strip()
     except OSError as error:
@@ -261,11 +261,11 @@ def _read_key(path: Path | None, place: str) -> tuple[str, int]:
             f"cannot read {path}, the key of the ledger {place}: {error.strerror}",
             hint="it was made with the ledger; copy it from the machine that has it, chmod 600",
         ) from None
-    if status.st_uid != os.geteuid() or status.st_mode & 0o7777 != 0o600 or not key:
+    # The mode says that it is a file, too.
+    if status.st_uid != os.geteuid() or status.st_mode != stat.S_IFREG | 0o600 or not key:
         raise LedgerError(
             f"{path} is no key that its owner alone can read", hint=f"chmod 600 {path}"
         )
-    assert stat.S_ISREG(status.st_mode)
     return key, status.st_uid
 
 
