@@ -1,4 +1,4 @@
-"""What a pass adds blocks of a table to, whoever reads them: threads or processes.
+"""Works to which a pass adds blocks of a table, read by threads or by processes.
 
 All of it can be pickled, so that another process can be given it: no field is a local function, and
 what is random goes with it.

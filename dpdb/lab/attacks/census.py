@@ -52,7 +52,7 @@ BELIEF = 0.95
 
 @cache
 def tables() -> npt.NDArray[np.int64]:
-    """All tables, one a row: the illnesses of each person."""
+    """Each row is a table: the illnesses of each person, and no table is left out."""
     import numpy as np  # noqa: PLC0415 (a list of attacks does without)
 
     return np.array(list(itertools.product(range(VALUES), repeat=len(BLOCK))))

@@ -111,7 +111,7 @@ def withheld(values: list[float], epsilon: float, rng: np.random.Generator) -> f
 def sparse_vector_1(
     values: list[float], epsilon: float, rng: np.random.Generator
 ) -> tuple[float, ...]:
-    """Which counts are 1 or more? As Lyu, Su and Li prove it, with c = 10."""
+    """Tells if counts are 1 or more, as Lyu, Su and Li prove it, with c = 10."""
     noise = ThresholdNoise(threshold=2 / epsilon, answers=4 * MOST / epsilon, most=MOST)
     return _yes(values, noise, rng)
 

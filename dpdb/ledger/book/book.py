@@ -248,7 +248,7 @@ class Book(ABC):
         return number
 
     def walk(self) -> Iterator[Sealed]:
-        """All entries from the first, each with its seal checked; the database is checked first."""
+        """Check the database, and then give each entry from the first, once its seal is checked."""
         with self._guarded():
             self._check_stored()
         before, expected = NO_SEAL, 0

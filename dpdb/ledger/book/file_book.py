@@ -68,7 +68,7 @@ class FileBook(Book):
         return int(time.time())
 
     def bring_up_to_date(self, corrections: Callable[[Sealed], Iterable[Entry]]) -> None:
-        """As the book says: one that was never corrected is given the entries of `corrections`."""
+        """Bring the file up to date; add the `corrections` if it was never corrected."""
         with self._guarded():
             if format_of(self._connection) == FORMAT:
                 return

@@ -83,7 +83,7 @@ class Server:
                 return results[len(_STEP) :]
 
     def begin(self, *statements: Statement) -> list[list[tuple[Any, ...]]]:
-        """As `send`, of what changes nothing yet: once more where the connection had ended."""
+        """Send statements that change nothing yet, once more where the connection had ended."""
         had = self._connection
         try:
             return self.send(*statements)

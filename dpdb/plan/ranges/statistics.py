@@ -77,7 +77,7 @@ class Total:
     centre: int = 0
     coefficients: tuple[int, ...] = (0, 1)
     rooms: tuple[int, ...] = ()
-    """As of a `Count`: a row that fills its part of a room has the farthest of the `bounds`."""
+    """The rooms, as a `Count` has them; a value as far as the `bounds` takes a row of each."""
 
     @property
     def bounds(self) -> tuple[int, int]:

@@ -16,15 +16,11 @@ and GROUP BY within FROM break it: a row is there, or changes, because another u
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import ColumnRef, columns_of
 from dpdb.plan.relations.relations import Join, JoinKind, Mark, Relation, Scan, scans
 from dpdb.policy.catalog import Table
-
-if TYPE_CHECKING:
-    pass
 
 Slots = Mapping[str, int]
 """The columns that say who an owner is, each with the index of that owner."""

@@ -29,7 +29,7 @@ class Told:
     columns: tuple[Column, ...] | None
     intervals: bool
     version: int
-    """Which processes had read the policy then."""
+    """The number of `Questions.version` then."""
 
     def is_of(self, version: int, *, intervals: bool) -> bool:
         """Whether these are still the columns of a statement without parameters."""
