@@ -34,7 +34,7 @@ class Shown:
     html: str
     title: str
     forms: str = ""
-    """The template of the forms, which stay while `html` changes."""
+    """The name of its forms in `forms.html`, which stay while `html` changes."""
     about: Mapping[str, object] | None = None
     """The values that the forms show."""
 
