@@ -148,6 +148,20 @@ class SetupError(DpdbError):
     """Something is wrong before the first statement."""
 
     exit_code = 2
+    outline: ClassVar[str | None] = None
+    """The message for analysts at a server, if what is wrong is for its owner alone."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        place: Place | None = None,
+        told: bool = False,
+    ):
+        """`told` says that message and hint name no path and no host, and analysts see them."""
+        super().__init__(message, hint=hint, place=place)
+        self.told = told
 
 
 class UsageError(SetupError):
@@ -157,9 +171,13 @@ class UsageError(SetupError):
 class PolicyError(SetupError):
     """The policy file is at fault."""
 
+    outline = "the policy of this server cannot be used now"
+
 
 class DataFileError(SetupError):
     """The data of a table cannot be read."""
+
+    outline = "the data of a table cannot be used now"
 
 
 class LedgerError(SetupError):
@@ -167,6 +185,8 @@ class LedgerError(SetupError):
 
     Nothing is answered then. A statement that failed after its debit stays paid.
     """
+
+    outline = "the ledger of this budget cannot be used now"
 
 
 class ServerError(SetupError):
@@ -209,6 +229,16 @@ def paid_for(*, charged: bool = True) -> Iterator[None]:
         if charged and STAYS_PAID not in (shown.hint or ""):
             shown.hint = STAYS_PAID if shown.hint is None else f"{STAYS_PAID}; {shown.hint}"
         raise shown from None
+
+
+def for_analysts(error: DpdbError) -> DpdbError:
+    """The error as analysts at a server see it: nothing of the owner's paths and hosts."""
+    if not isinstance(error, SetupError) or error.outline is None or error.told:
+        return error
+    paid = f"{STAYS_PAID}; " if STAYS_PAID in (error.hint or "") else ""
+    shown = type(error)(error.outline, hint=f"{paid}the data owner finds the reason in the log")
+    shown.statement, shown.trial = error.statement, error.trial
+    return shown
 
 
 def of_trial(error: DpdbError) -> DpdbError:

@@ -197,6 +197,7 @@ class PinnedData:
                 f"the data of table {table} have changed, and the budget is not for them",
                 hint="nothing new is answered until the data owner accepts them: "
                 "dpdb budget accept POLICY --why …",
+                told=True,
             )
 
 

@@ -136,7 +136,7 @@ class Front:
                 raise Busy
             reply = await self.desk.ask(request)
         except (Busy, LedgerError) as error:
-            reply = failure(error.kind, error.message, error.hint)
+            reply = Reply.of_error("", error)
         finally:
             self.log.request(came, request, reply)
         return reply
@@ -216,12 +216,6 @@ def result(reply: Reply) -> Answer | DpdbError:
     A long answer takes a second, so that what serves many calls this in a thread.
     """
     return from_wire(reply.body) if reply.error is None else error_in(reply.body)
-
-
-def failure(kind: str, message: str, hint: str | None = None) -> Reply:
-    """A reply of the front itself, with the same object as any error."""
-    error = {"kind": kind, "message": message, "hint": hint}
-    return Reply(json.dumps({"statement": "", "error": error}), kind)
 
 
 def fresh() -> str:

@@ -18,7 +18,6 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import count
 
-from dpdb.answers.formats.json_lines import error_as_json
 from dpdb.errors import Busy, DpdbError, LedgerError, OutOfResources, TooLarge, reportable
 from dpdb.records import dataclass
 from dpdb.server.messages import AT_ONCE, LONGEST_REQUEST, Action, Desk, Reply, Request
@@ -90,14 +89,15 @@ class WorkerDesk(Desk):
 
     async def ask(self, request: Request) -> Reply:
         if not self._is_open:
-            raise LedgerError("the server is stopping", hint="ask again when it is back")
+            hint = "ask again when it is back"
+            raise LedgerError("the server is stopping", hint=hint, told=True)
         try:
             line = request.line
         except RecursionError:
             line = b""
         if not 0 < len(line) <= LONGEST_REQUEST:
             error = TooLarge(f"a request has at most {LONGEST_REQUEST:,} bytes, in few brackets")
-            return Reply(error_as_json("", error), error.kind)
+            return Reply.of_error("", error)
         return await self._workers[place_of(request.analyst, len(self._workers))].ask(request, line)
 
     async def reload(self) -> None:
@@ -257,6 +257,7 @@ class _Worker:
             raise LedgerError(
                 "the budget of this server ends with its process, which cannot be begun anew",
                 hint="its owner can start the server again; a budget with a name lasts",
+                told=True,
             )
         begun, self.lasts = await begin(self._opening)
         return begun
@@ -272,17 +273,19 @@ class _Worker:
             request = asked.request
             if request.action is Action.EXECUTE or asked.attempts >= ATTEMPTS:
                 lost = OutOfResources(_LOST, hint=_LOST_HINT)
-                asked.answer(Reply(error_as_json(request.text, lost), lost.kind, paid=True))
+                asked.answer(Reply.of_error(request.text, lost, paid=True))
             elif not asked.reply.done():
                 self._queues.setdefault(request.analyst, deque()).appendleft(asked)
         self._take()
 
     def _refuse(self, error: DpdbError) -> None:
         """Tell whoever waits that no process answers."""
+        known = isinstance(error, LedgerError)
+        shown = error if known else LedgerError(error.message, hint=error.hint)
         for queue in self._queues.values():
             for asked in queue:
                 if not asked.reply.done():
-                    asked.reply.set_exception(LedgerError(error.message, hint=error.hint))
+                    asked.reply.set_exception(shown)
         self._queues.clear()
         self._take()
 

@@ -2,7 +2,7 @@
 
 Both hold what follows from statements, the policy and the budget, and from nothing else: no values
 of answers, and no durations, as these follow from rows. The time of a line is that at which the
-request came, in whole seconds.
+request came, in whole seconds. Errors of which analysts see an outline are whole in the log.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,6 +55,10 @@ class Log:
             self._told[request.analyst] += epsilon
         text = json.dumps(request.statements) if request.statements else request.text
         shown = {"text": text[:LONGEST_STATEMENT]} if text and self._statements else {}
+        if reply is not None and reply.reason:
+            shown["reason"] = reply.reason
+            if self._to is None:
+                print(reply.reason, file=sys.stderr, flush=True)
         self._write(
             came,
             request.analyst,

@@ -11,6 +11,8 @@ from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Protocol, Self
 
+from dpdb.answers.formats.json_lines import error_as_json
+from dpdb.errors import DpdbError, error_text, for_analysts
 from dpdb.records import dataclass
 
 LONGEST_REQUEST = 2**20
@@ -89,6 +91,17 @@ class Reply:
     """Whether a charge was made."""
     epsilon: str = "0"
     """The ε of the charge, for the log."""
+    reason: str = ""
+    """For the log, the error of which the analyst is told an outline alone."""
+
+    @classmethod
+    def of_error(
+        cls, statement: str, error: DpdbError, *, paid: bool = False, epsilon: str = "0"
+    ) -> Self:
+        """The reply that tells an error."""
+        told = for_analysts(error)
+        reason = "" if told is error else error_text("", error)
+        return cls(error_as_json(statement, told), error.kind, paid, epsilon, reason)
 
     @property
     def line(self) -> bytes:

@@ -112,7 +112,7 @@ def reply_to(request: Request, sessions: Sessions) -> Reply:
 def failed(request: Request, error: DpdbError) -> Reply:
     """The reply that tells an error."""
     paid = STAYS_PAID in (error.hint or "")
-    return Reply(error_as_json(error.statement or request.text, error), error.kind, paid)
+    return Reply.of_error(error.statement or request.text, error, paid=paid)
 
 
 def _answer(request: Request, session: Session) -> Answer:
@@ -189,7 +189,7 @@ class _Front:
         if len(line) > LONGEST_REPLY:
             hint = f"{STAYS_PAID}; ask for fewer rows" if reply.paid else "ask for fewer rows"
             error = TooLarge("the answer is too long to be sent", hint=hint)
-            line = Reply(error_as_json("", error), error.kind, reply.paid, reply.epsilon).line
+            line = Reply.of_error("", error, paid=reply.paid, epsilon=reply.epsilon).line
         with self._lock, suppress(OSError):
             self._connection.sendall(b"%d %b" % (number, line))
 
@@ -201,7 +201,7 @@ def serve(connection: socket.socket) -> None:
         opening: Mapping[str, Any] = json.loads(front.lines.readline())
         sessions = Sessions(policy_of(*opening["sources"], **opening["options"]))
     except Exception as error:
-        shown = reportable(error)
+        shown = reportable(error)  # for the owner, who has told the server what to open
         return front.send(0, Reply(error_as_json("", shown), shown.kind))
     front.send(0, Reply(json.dumps({"lasts": sessions.lasts})))
 
@@ -212,8 +212,7 @@ def serve(connection: socket.socket) -> None:
                 sessions.anew.add(request.analyst)
             reply = reply_to(request, sessions)
         except Exception as error:  # it is nested too deeply to be read, or its error to be written
-            shown = reportable(error)
-            reply = Reply(error_as_json("", shown), shown.kind)
+            reply = Reply.of_error("", reportable(error))
         front.send(int(number), reply)
 
     with ThreadPoolExecutor(AT_ONCE) as threads:

@@ -6,10 +6,17 @@ import hashlib
 import io
 import json
 
+import psycopg
 import pytest
 
+from dpdb.errors import LedgerError
+from dpdb.policy.reading.reader import read_policy
 from dpdb.server.log import Log, is_metrics_token
 from dpdb.server.messages import Action, Reply, Request
+from tests.server.postgres.wired import Wired
+from tests.server.served import NearDesk, Served
+from tests.support.desks import NEW, POLICY, ROWS
+from tests.support.lasting import opened_shop
 
 AT = 1_800_000_000.9
 WHEN = "2027-01-15T08:00:00Z"
@@ -128,3 +135,35 @@ def test_metrics_are_for_whoever_has_their_token() -> None:
         "Bearer \udc80é",
     ):
         assert not is_metrics_token(wrong, "secret")
+
+
+@pytest.mark.parametrize(
+    ("gone", "outline", "hint"),
+    [
+        ("t.csv", "the data of a table cannot be used now", "its cost stays spent; the data owner"),
+        ("t.ledger", "the ledger of this budget cannot be used now", "the data owner finds"),
+    ],
+)
+def test_paths_of_the_data_owner_are_in_the_log_alone(gone: str, outline: str, hint: str) -> None:
+    with opened_shop(POLICY.format(analysts=""), ROWS) as path:
+        desk = NearDesk(read_policy(path))
+        with Served(None, desk=desk) as pages, Wired(desk) as wire, wire.connect() as client:
+            assert pages.send("/price", {"statement": NEW.format(0)}).status == 200
+            assert client.execute("SHOW TABLES").fetchall()
+            (path.parent / gone).rename(path.parent / "elsewhere")
+            told = pages.send("/query", {"statement": NEW.format(1)}).json["error"]
+            with pytest.raises(psycopg.Error, match=outline) as refused:
+                client.execute(NEW.format(2))
+        assert told["message"] == outline
+        assert told["hint"].startswith(hint)
+        assert refused.value.diag.message_hint == told["hint"]
+        assert str(path.parent) not in f"{told}{refused.value}"
+        for log in (pages.log, wire.log):
+            reason = json.loads(log.getvalue().splitlines()[-1])["reason"]
+            assert str(path.parent / gone) in reason
+
+
+def test_a_front_without_a_log_tells_its_owner(capsys: pytest.CaptureFixture[str]) -> None:
+    error = LedgerError("/srv/t.ledger is damaged", hint="a backup")
+    logged(None).request(0, Request("alice", Action.EXECUTE), Reply.of_error("", error))
+    assert capsys.readouterr().err == "error: /srv/t.ledger is damaged\nhint: a backup\n"
