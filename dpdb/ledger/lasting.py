@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from threading import Lock
 
 from dpdb.errors import LedgerError
 from dpdb.ledger.accounts import Account, Change, Rehearsal, Spender, analyst
-from dpdb.ledger.book.book import Book, Sealed, has_moved, moved_to
+from dpdb.ledger.book.book import Book, Sealed, Turns, has_moved, moved_to
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.entries import Charge, Decision, Entry
 from dpdb.ledger.book.state import State, StateReader, decision_of, renew_where_over, totals_of
@@ -47,7 +46,7 @@ class OpenBook:
     version: int
     """The version of data and terms with which it was opened."""
     pinned: PinnedData
-    lock: Lock = field(default_factory=Lock)
+    lock: Turns = field(default_factory=Turns)
     """Lets one thread at a time to the book and its reader; nobody reads rows with it."""
 
     @classmethod
@@ -242,11 +241,13 @@ class LastingLedger(Ledger, ReleaseStore):
             raise LedgerError(
                 "the data owner has accepted other data or another policy since this session began",
                 hint="start a new session",
+                told=True,
             )
         if limits is not None and self.asker not in limits:
             raise LedgerError(
                 f"{self.asker} is not among the analysts of this budget",
                 hint="its data owner can add one: dpdb budget grant POLICY NAME EPSILON",
+                told=True,
             )
         self._session.allowed = decision
         return state
@@ -266,6 +267,7 @@ class LastingLedger(Ledger, ReleaseStore):
             raise LedgerError(
                 "the clock of the ledger's machine is behind its last entry",
                 hint="set the clock; if the entry was of a wrong one: dpdb budget accept POLICY",
+                told=True,
             )
         return Entry(
             number,

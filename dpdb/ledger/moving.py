@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from dpdb.errors import LedgerError
+from dpdb.errors import LedgerError, UsageError
 from dpdb.ledger.book.book import Contents, Sealed, moved_to, sealed_after
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.entries import ARRIVE, MOVE, Entry
@@ -52,7 +52,11 @@ def move(policy: Policy, to: Path | LedgerServer, who: str) -> tuple[Sealed, int
 
     if moved_to(source.last().entry) is None:
         if isinstance(to, Path):
-            check_output(to, files_of_policy(policy), new=True)
+            try:
+                check_output(to, files_of_policy(policy), new=True)
+            except UsageError as error:
+                error.hint = error.hint or "a ledger that was moved on from here can be moved by mv"
+                raise
         source.append(entry_after)
     ended = source.last()
     if (went := moved_to(ended.entry)) != place or book_at(there).last() != ended:

@@ -287,7 +287,7 @@ def test_another_process_that_holds_it(folder: Path) -> None:
     holding = again(ledger)
     other = connection_of(holding)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LedgerError, match="another process holds it"):
+    with pytest.raises(LedgerError, match="another process holds the ledger"):
         ledger.charge(LOSS, None)
     other.execute("ROLLBACK")
     ledger.charge(LOSS, None)

@@ -45,7 +45,7 @@ def moved(policy: Policy, place: Path | LedgerServer) -> Policy:
 
 
 def test_a_ledger_goes_on_wherever_it_is_moved(
-    folder: Path, places: list[Path | LedgerServer]
+    folder: Path, server: Server, places: list[Path | LedgerServer]
 ) -> None:
     policy = opened(folder, places[0])
     user, left = new_user("alice", None), Fraction(1, 2)
@@ -70,6 +70,14 @@ def test_a_ledger_goes_on_wherever_it_is_moved(
         assert now.balance.epsilon_left == left
         assert policy.lasting is not None
         assert Accounts(policy.lasting).names == ("alice",)
+    for place, way in ((places[0], "by mv"), (places[1], "ALTER SCHEMA … RENAME")):
+        with pytest.raises((LedgerError, UsageError), match=r"is (read by|a ledger)") as refused:
+            moving.move(policy, place, "custodian")
+        assert way in str(refused.value.hint)
+    assert isinstance(places[1], LedgerServer)
+    server.execute(f"ALTER SCHEMA {places[1].schema} RENAME TO {places[1].schema}_before")
+    moving.move(policy, places[1], "custodian")
+    LastingLedger.open(moved(policy, places[1]), "alice").charge(LOSS, at(1))
 
 
 def test_a_backup_from_before_the_move_is_told_by_the_anchor(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -21,7 +24,7 @@ import pytest
 from dpdb import manual
 from dpdb.errors import InvalidOption, LedgerError
 from dpdb.ledger import custodian, people
-from dpdb.ledger.book import server
+from dpdb.ledger.book import book, server, server_book
 from dpdb.ledger.book import server as server_module
 from dpdb.ledger.book.server_book import ServerBook, with_key, without_key
 from dpdb.ledger.lasting import LastingLedger
@@ -30,9 +33,9 @@ from dpdb.policy.budget import LedgerServer, ledger_at
 from dpdb.policy.catalog import Policy
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
-from tests.support.lasting import ledgers_on, opened, policy_in, verify
+from tests.support.lasting import folder_in_memory, ledgers_on, opened, policy_in, verify
 from tests.support.ledger_trials import forked, survives_stops
-from tests.support.postgres import Server, running_server
+from tests.support.postgres import Server, losing, running_server
 
 LOSS = ComposedLoss.of(pure(Fraction(1, 10)))
 
@@ -354,7 +357,7 @@ def test_a_server_that_hangs_stops_nobody_for_long(
     with psycopg.connect(server.address()) as other:
         schema = schema_of(ledger)
         other.execute(f"LOCK TABLE {schema}.users, {schema}.entries IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(LedgerError, match="another process holds it"):
+        with pytest.raises(LedgerError, match="another process holds the ledger"):
             ledger.charge(LOSS, None)
         time.sleep(1)  # accounts are read anew in each second
         assert known.names == ("alice",)
@@ -476,9 +479,124 @@ def test_nobody_holds_the_ledger_for_ever(
         if charges:
             ledger.charge(LOSS, None)
         else:
-            with pytest.raises(LedgerError, match="another process holds it"):
+            with pytest.raises(LedgerError, match="another process holds the ledger"):
                 ledger.charge(LOSS, None)
     assert charged(ledger) == charges
+
+
+# ------------------------------------------------------------------------ servers that are silent
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long: not for the server, nor for others at it."""
+    monkeypatch.setattr(server, "PATIENCE", 1.0)
+    monkeypatch.setattr(book, "WAIT", 0.5)
+    monkeypatch.setitem(server._LIVELINESS, "connect_timeout", 2)
+    long, short = f"lock_timeout = '{server.WAIT}s'", "lock_timeout = '300ms'"
+    begin = [text.replace(long, short) for text in server.BEGIN]
+    monkeypatch.setattr("dpdb.ledger.book.server_book.BEGIN", begin)
+
+
+@contextmanager
+def frozen(ledger: LastingLedger) -> Iterator[None]:
+    """The process of the server that answers the ledger does not run."""
+    [(number,)] = ledger.book._ask("SELECT pg_backend_pid()")
+    os.kill(number, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(number, signal.SIGCONT)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_frozen_process_of_the_server(ledger: LastingLedger) -> None:
+    """Threads that wait are refused, and later ones have another connection."""
+    with frozen(ledger), ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(ledger.charge, LOSS, None) for _ in range(4)]
+        refused = [str(each.exception()) for each in asked if each.exception()]
+        assert "the server of the ledger does not answer, and nothing is answered" in refused
+        assert charged(ledger) == 4 - len(refused)
+        ledger.charge(LOSS, None)
+    assert charged(ledger) == 5 - len(refused)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_process_of_the_server_that_is_frozen_before_commit(
+    ledger: LastingLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps others from charging, and commits when it goes on."""
+    with ExitStack() as held, monkeypatch.context() as broken:
+        broken.setattr(
+            "dpdb.ledger.accounts.Change.check_covered",
+            lambda _: held.enter_context(frozen(ledger)),
+        )
+        with pytest.raises(LedgerError, match="was lost during COMMIT"):
+            ledger.charge(LOSS, None)
+        broken.undo()
+        for each in (again(ledger), ledger):
+            assert each.balance.epsilon_left == 1
+            with pytest.raises(LedgerError, match="another process holds the ledger"):
+                each.charge(LOSS, None)
+    until = time.monotonic() + 20
+    while charged(ledger) < 1 and time.monotonic() < until:
+        time.sleep(0.05)
+    ledger.charge(LOSS, None)
+    assert (charged(ledger), ledger.balance.epsilon_left) == (2, Fraction(4, 5))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_network_that_loses_answers(
+    ledger: LastingLedger, server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with losing(server.socket, folder) as lost:
+        place = place_of(ledger.policy)
+        ends = (quote(str(each), "") for each in (server.socket, folder))
+        far = replace(place, address=place.address.replace(*ends))
+        mine = again(ledger, ledger=far)
+        mine.charge(LOSS, None)
+        with monkeypatch.context() as broken:
+            broken.setattr("dpdb.ledger.accounts.Change.check_covered", lambda _: lost.set())
+            with pytest.raises(LedgerError, match="was lost during COMMIT"):
+                mine.charge(LOSS, None)
+        assert charged(ledger) == 2
+        with pytest.raises(LedgerError, match="cannot connect to the ledger"):
+            print(mine.balance)
+        lost.clear()
+        assert mine.balance.epsilon_left == Fraction(4, 5)
+
+
+def test_a_standby_is_refused() -> None:
+    with folder_in_memory() as folder, running_server("") as own, ledgers_on(own):
+        before = opened(folder)
+        before.charge(LOSS, None)
+        own.stop()
+        (own.socket / "data" / "standby.signal").touch()
+        own.start()
+        for ask in (lambda: before.charge(LOSS, None), lambda: again(before)):
+            with pytest.raises(LedgerError, match="it is a standby") as refused:
+                ask()
+            assert refused.value.hint == "the address is that of the primary server"
+
+
+def test_the_clock_of_the_server_is_set_back(
+    ledger: LastingLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour is tolerated; after more the owner accepts that the entries before were late."""
+    ledger.charge(LOSS, None)
+    at = ledger.book.last().entry.time
+    for hours, refused in ((0.9, False), (2, True)):
+        back = f"clock_timestamp() - interval '{hours} hours'"
+        monkeypatch.setattr(
+            "dpdb.ledger.book.server_book._LAST",
+            server_book._LAST.replace("clock_timestamp()", back),
+        )
+        with pytest.raises(LedgerError, match="the clock") if refused else nullcontext():
+            ledger.charge(LOSS, None)
+    assert (charged(ledger), ledger.book.last().entry.time) == (2, at)
+    custodian.accept(ledger.book, ledger.policy, "custodian", "the clock was wrong", {})
+    again(ledger).charge(LOSS, None)
+    assert ledger.book.last().entry.time < at
 
 
 def test_a_server_that_is_stopped_has_charged_all_that_was_granted(folder: Path) -> None:

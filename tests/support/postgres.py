@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
+from threading import Event, Thread
 from typing import Any
 
 import psycopg
@@ -107,3 +110,31 @@ def running_server(settings: str = "-c fsync=off") -> Iterator[Server]:
             server.stop()
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def losing(folder: Path, here: Path) -> Iterator[Event]:
+    """A way to the server of one folder by another; while the event is set, answers are lost."""
+    lost, name = Event(), ".s.PGSQL.5432"
+
+    def carry(source: socket.socket, to: socket.socket, *, back: bool) -> None:
+        with suppress(OSError):
+            while part := source.recv(65_536):
+                if not (back and lost.is_set()):
+                    to.sendall(part)
+            to.shutdown(socket.SHUT_WR)
+
+    class Way(BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.connect(str(folder / name))
+                back = Thread(target=carry, args=(server, self.request), kwargs={"back": True})
+                back.start()
+                carry(self.request, server, back=False)
+                back.join()
+
+    with ThreadingUnixStreamServer(str(here / name), Way) as door:
+        door.daemon_threads = True
+        Thread(target=door.serve_forever, args=(0.05,)).start()
+        yield lost
+        door.shutdown()

@@ -17,7 +17,7 @@ from threading import RLock
 from typing import Any
 
 from dpdb.errors import InternalError, LedgerError
-from dpdb.ledger.book.database import Anchor
+from dpdb.ledger.book.database import WAIT, Anchor
 from dpdb.ledger.book.entries import ARRIVE, MOVE, NO_SEAL, Decision, Entry, seal
 from dpdb.ledger.protocol import Kept, SealedRelease
 from dpdb.records import dataclass
@@ -73,6 +73,25 @@ _ENTRIES = "SELECT number, text, seal FROM {0}entries "
 _LATEST_KEPT = "SELECT coalesce(max(number), 0) FROM {0}kept"
 
 
+def held_by_another() -> LedgerError:
+    """The error of a ledger that others have held for too long."""
+    return LedgerError("another process holds the ledger", hint="ask again", told=True)
+
+
+class Turns:
+    """A lock of threads for which nobody waits long: its holder may wait for a database."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=WAIT):
+            raise held_by_another()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Book(ABC):
     """An open ledger: reads entries, and appends one at a time.
 
@@ -90,7 +109,7 @@ class Book(ABC):
 
     def __init__(self, anchor: Anchor | None) -> None:
         self._process = os.getpid()
-        self._lock = RLock()
+        self._lock = Turns()
         self._anchor = anchor
         self._is_changing = False
         with self._guarded():

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.book import Book, Contents, Row, Sealed, sealed_after
+from dpdb.ledger.book.book import Book, Contents, Row, Sealed, held_by_another, sealed_after
 from dpdb.ledger.book.database import (
     FORMAT,
     UNCORRECTED,
@@ -32,7 +32,6 @@ from dpdb.ledger.book.database import (
 from dpdb.ledger.book.entries import Entry
 
 _REASONS = {
-    "SQLITE_BUSY": "another process holds it",
     "SQLITE_FULL": "the disk is full",
     "SQLITE_READONLY": "it cannot be written",
     "SQLITE_CANTOPEN": "it cannot be opened",
@@ -144,6 +143,8 @@ class FileBook(Book):
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a text can be damaged, too
             name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_BUSY"):
+                raise held_by_another() from None
             reasons = (why for start, why in _REASONS.items() if name.startswith(start))
             reason = next(reasons, None)
             if reason is None:

@@ -7,8 +7,9 @@ used and nothing is prepared, so that a pooler can give each transaction another
 from __future__ import annotations
 
 import os
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,10 +17,13 @@ import psycopg
 from psycopg import ClientCursor, Connection
 
 from dpdb.errors import LedgerError
+from dpdb.ledger.book.book import held_by_another
 from dpdb.policy.budget import LedgerServer
 
 WAIT = 20
 """The seconds after which a server that waits for others, or for this process, gives up."""
+PATIENCE = WAIT + 5.0
+"""The seconds after which a server that has not answered is given up: it does not run."""
 _LIVELINESS: dict[str, Any] = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
     "tcp_user_timeout": WAIT * 1000,
@@ -42,14 +46,52 @@ BEGIN = (
 _REASONS = {
     "42501": ("the role may not do this", "dpdb help ledger has the grants that a role needs"),
     "25006": ("it is a standby, or can only be read", "the address is that of the primary server"),
-    "55P03": ("another process holds it", "ask again"),
-    "57014": ("another process holds it", "ask again"),
+    "0A000": ("it is a standby, or can only be read", "the address is that of the primary server"),
     "53100": ("the disk is full", None),
     **dict.fromkeys(
-        ("42P06", "42P07", "23505"), ("there is a ledger already, and it stays as it is", None)
+        ("42P06", "42P07", "23505"),
+        (
+            "there is a ledger already, and it stays as it is",
+            "name another schema; one from which a ledger was moved on can be kept by "
+            "ALTER SCHEMA … RENAME TO …",
+        ),
     ),
 }
 """The meanings of the server's errors, by their codes, with hints."""
+
+_HELD = ("55P03", "57014")
+"""The codes of errors that a server raises when it has waited for another process."""
+
+
+class UnansweredError(psycopg.OperationalError):
+    """The server has not answered in time, and the connection is closed."""
+
+
+class _Connection(Connection[tuple[Any, ...]]):
+    """A connection that ends if its server does not answer in time.
+
+    A server that is frozen, or behind a network that loses what is sent, gives no error.
+    """
+
+    def wait(self, gen: Generator[Any, Any, Any], *more: Any, **named: Any) -> Any:  # noqa: ANN401
+        try:
+            return super().wait(_in_time(gen), *more, **named)
+        except UnansweredError:
+            self.close()
+            raise
+
+
+def _in_time(steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """The steps of a statement, which psycopg goes through ten times a second, or more often."""
+    until, ready = time.monotonic() + PATIENCE, None
+    while time.monotonic() < until:
+        try:
+            wanted = steps.send(ready)
+        except StopIteration as done:
+            return done.value
+        ready = yield wanted
+    raise UnansweredError
+
 
 Statement = tuple[Any, ...]
 """SQL, in which `?` stands for a value and `{0}` for the schema, and the values."""
@@ -87,8 +129,8 @@ class Server:
         had = self._connection
         try:
             return self.send(*statements)
-        except psycopg.OperationalError:
-            if had is None or not had.closed:
+        except psycopg.OperationalError as error:
+            if had is None or not had.closed or isinstance(error, UnansweredError):
                 raise
         return self.send(*statements)
 
@@ -116,13 +158,18 @@ class Server:
             raise self._refused(error) from None
 
     def _refused(self, error: psycopg.Error) -> LedgerError:
+        if error.sqlstate in _HELD:
+            return held_by_another()
         reason, hint = _REASONS.get(error.sqlstate or "", (None, None))
         if reason is not None:
             return LedgerError(f"cannot use the ledger {self.place}: {reason}", hint=hint)
         if self._connection is None or self._connection.closed:
+            late = isinstance(error, UnansweredError)
             return LedgerError(
-                f"the server of the ledger {self.place} went away, and nothing was charged",
+                f"the server of the ledger {'does not answer' if late else 'went away'}, and "
+                "nothing is answered",
                 hint="ask again when it is back",
+                told=True,
             )
         return LedgerError(
             f"cannot use the ledger {self.place}: the server refuses (SQLSTATE {error.sqlstate})"
@@ -138,7 +185,7 @@ class Server:
     def _connect(self) -> Connection[tuple[Any, ...]]:
         """A new connection; raises LedgerError, which tells no password."""
         try:
-            connection = psycopg.connect(
+            connection = _Connection.connect(
                 self._named.address, autocommit=True, prepare_threshold=None,
                 application_name="dpdb", client_encoding="UTF8", **_LIVELINESS,
             )  # fmt: skip
@@ -150,7 +197,7 @@ class Server:
         except psycopg.Error as error:
             said = str(error).strip().partition("\n")[0]
             raise LedgerError(
-                f"cannot connect to the ledger {self.place}, and nothing was charged", hint=said
+                f"cannot connect to the ledger {self.place}, and nothing is answered", hint=said
             ) from None
         if connection.info.parameter_status("server_encoding") != "UTF8":
             connection.close()

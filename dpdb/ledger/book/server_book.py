@@ -97,6 +97,7 @@ class ServerBook(Book):
             name: (columns, stays) for name, columns, stays in found
         }:
             raise self._damaged()
+        self._server.send((BEGIN[0],), ("ROLLBACK",))  # which a standby refuses
         [agrees] = self._server.send((_AGREES,))
         self._check_head(agrees)
 
@@ -165,9 +166,10 @@ class ServerBook(Book):
             if not self._server.is_lost:
                 raise
             raise LedgerError(
-                f"the connection to the ledger {self.place} was lost during COMMIT: the charge may "
-                "have been taken, and nothing is answered",
+                "the connection to the ledger was lost during COMMIT: the charge may have been "
+                "taken, and nothing is answered",
                 hint="ask again: what is left is read anew",
+                told=True,
             ) from None
 
     def _check_head(self, found: list[Row]) -> None:
