@@ -291,7 +291,10 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at a signal; uvicorn's own way would then end the process by that signal."""
+        """Stop at a signal; uvicorn's own way would then end the process by that signal.
+
+        After the last answer of the door another signal ends what the process waits for.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -299,3 +302,5 @@ class HttpServer(uvicorn.Server):
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

@@ -236,8 +236,15 @@ def test_psql_asks_as_the_command_says_and_what_a_stop_interrupts_is_paid_once(
         assert process.wait(60) == 0
     with wired(str(policy)) as (process, words), closing(connected(words)) as held:
         assert held.execute(f"{text} WHERE age > 30").fetchone() is not None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        [worker] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(worker), signal.SIGSTOP)
+        held.pgconn.send_query(f"{text} WHERE age > 40".encode())
+        held.pgconn.flush()
+        until = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < until:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert process.wait(0) == 130
     capsys.readouterr()
     assert main(["budget", "verify", str(policy)]) == 0
     assert ", ε 0.2 spent" in capsys.readouterr().out
