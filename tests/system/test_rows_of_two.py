@@ -175,6 +175,18 @@ def test_a_minimum_of_units_is_for_rows_of_one_unit(tmp_path: Path) -> None:
     assert session.execute("SELECT COUNT(*) FROM customers").cost.epsilon
 
 
+def test_a_room_of_more_than_64_bits_is_refused_before_it_is_paid(tmp_path: Path) -> None:
+    """Engines hold what is left of each room as a number of 64 bits, whatever the rows are."""
+    roomy = POLICY.replace("rows_per_unit = 2\n", "rows_per_unit = 3_100\n")
+    session = Session(shop_of_two(tmp_path, random_data(1), roomy), noise=Noiseless())
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 9000) SUM(amount * {}) FROM messages"
+    with pytest.raises(DpdbError, match="3100 values of up to 3000000000000000 steps") as refused:
+        session.execute(text.format(10**15))
+    assert "larger step, narrower bounds" in (refused.value.hint or "")
+    assert session.last_balance.epsilon_left == 10_000
+    assert session.execute(text.format(10**14)).cost.epsilon == 9_000
+
+
 def test_filters_that_exclude_each_other_do_not_share_their_price(tmp_path: Path) -> None:
     """A supplier has rows under both, and each sum is filled by itself."""
     policy = shop_of_two(tmp_path, random_data(1))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import pairwise
+
 import numpy as np
 
 from dpdb.engines.protocol import representation
-from dpdb.engines.units.filling import SharedRows
-from dpdb.engines.values import exact_sums
+from dpdb.engines.units.filling import SharedRows, Weights
 from dpdb.plan.ranges.statistics import Total
 from dpdb.records import dataclass
+from dpdb.vectors.keys import changes
 from dpdb.vectors.vector import Array, Bools
 
 
@@ -23,7 +26,7 @@ class FilledSums:
 
     def count(self, counted: Bools, rooms: tuple[int, ...]) -> Array:
         """For each cell the number of the counted rows."""
-        return self._filled(counted, np.ones(len(counted), np.int64), rooms, 1)
+        return self._filled(counted, lambda rows: [1] * len(rows), rooms, 1)
 
     def total(self, counted: Bools, steps: Array, statistic: Total) -> Array:
         """For each cell the total of the counted rows, whose values are `steps` of the grid.
@@ -33,21 +36,42 @@ class FilledSums:
         low, high = statistic.bounds
         largest = max(abs(low), abs(high), 1)
         rooms = tuple(room * largest for room in statistic.rooms)
-        constant, linear = statistic.coefficients
-        terms = np.broadcast_to(steps, len(counted)).astype(np.int64) - statistic.centre
-        terms = constant + linear * terms
-        result = self._filled(counted & (terms > 0), terms, rooms, largest)
-        if low < 0:
-            result = result - self._filled(counted & (terms < 0), -terms, rooms, largest)
-        return result
+        (constant, linear), steps = statistic.coefficients, np.broadcast_to(steps, len(counted))
+
+        def terms(rows: Array | slice) -> Array:
+            own = steps[rows].astype(np.int64) - statistic.centre
+            return np.asarray(constant + linear * own)
+
+        def filled(sign: int) -> Array:
+            own = counted & (sign * terms(slice(None)) > 0) if low < 0 else counted
+            return self._filled(own, lambda rows: (sign * terms(rows)).tolist(), rooms, largest)
+
+        return filled(1) - filled(-1) if low < 0 else filled(1)
+
+    @cached_property
+    def _cells(self) -> Array:
+        """The cell of each row, in as few bits as hold all: these are sorted in fewer steps."""
+        cells = np.zeros(len(self.shared.first), np.int8) if self.groups is None else self.groups
+        return cells.astype(np.min_scalar_type(self.cells))
+
+    @cached_property
+    def _ordered(self) -> Array:
+        """The rows of all cells, cell by cell in the order in which they are filled in."""
+        rows = self.shared.order
+        if self.groups is None:
+            return rows
+        rows = rows[self._cells[rows] < self.cells]
+        return np.asarray(rows[np.argsort(self._cells[rows], kind="stable")])
 
     def _filled(
-        self, counted: Bools, weights: Array, rooms: tuple[int, ...], largest: int
+        self, counted: Bools, weights: Weights, rooms: tuple[int, ...], largest: int
     ) -> Array:
         """For each cell the filled sum of weights up to `largest` over the counted rows."""
-        if self.groups is None:
-            parts = self.shared.filled(counted, weights, rooms)
-            return np.array([exact_sums.total(parts, largest)], representation(largest))
-        counted = counted & (self.groups < self.cells)
-        parts = self.shared.filled(counted, weights, rooms, self.groups)
-        return exact_sums.grouped_total(self.groups, parts, self.cells, largest)
+        rows = self._ordered[counted[self._ordered]]
+        cells = self._cells[rows]
+        # Cells without a row are no steps: a row in the last cell would make them all.
+        starts = np.flatnonzero(changes([cells], len(rows)))
+        runs = (rows[start:end] for start, end in pairwise([*starts.tolist(), len(rows)]))
+        sums = np.zeros(self.cells, representation(largest))
+        sums[cells[starts]] = self.shared.sums(runs, weights, rooms)
+        return sums

@@ -20,7 +20,7 @@ import numpy as np
 from dpdb.engines.sources.cells.words import Words
 from dpdb.engines.units.filling import SharedRows
 from dpdb.engines.units.keys import NONE, Owners
-from dpdb.engines.units.row_hashes import HashedColumn, HashKey, row_hashes
+from dpdb.engines.units.row_hashes import HashedColumn, HashKey, hash_order, row_hashes
 from dpdb.engines.values.grid_values import mask
 from dpdb.plan.physical.plan import Plan
 from dpdb.policy.catalog import Column, Table
@@ -29,9 +29,6 @@ from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.evaluate import Frame, evaluate
 from dpdb.vectors.keys import numbered, whole
 from dpdb.vectors.vector import AnyVector, Array, Bools, TextVector
-
-_HALF = np.uint64(32)
-"""Half of the bits of a hash; a unit's number takes no more."""
 
 
 def within_cap(units: Array, limit: int | Array, hashes: Callable[[Array], Array]) -> Bools:
@@ -51,26 +48,6 @@ def within_cap(units: Array, limit: int | Array, hashes: Callable[[Array], Array
     kept = np.ones(len(units), dtype=np.bool_)
     kept[ranked[place >= np.repeat(limits[overfull], lengths)]] = False
     return kept
-
-
-def hash_order(units: Array, hashes: Array) -> Array:
-    """The order of rows by the number of their unit, by their hash, and then as they stand.
-
-    Nearly all rows are told apart by half of a hash and the unit, which are one number of 64 bits:
-    sorting by that takes a tenth of the time.
-    """
-    nearly = units.astype(np.uint64) << _HALF
-    nearly |= hashes >> _HALF
-    order = np.argsort(nearly)
-    nearly = nearly[order]
-    alike = np.zeros(len(order) + 1, dtype=np.bool_)
-    alike[1:-1] = nearly[1:] == nearly[:-1]
-    places = np.flatnonzero(alike[1:] | alike[:-1])
-    rows = order[places]
-    # The last of the keys is the first to be sorted by.
-    decided = np.lexsort((rows, hashes[rows], nearly[places]))
-    order[places] = rows[decided]
-    return order
 
 
 @dataclass(frozen=True, repr=False)

@@ -46,6 +46,8 @@ from dpdb.vectors.vector import Array, Bools
 
 _BLOCK = 2**14
 """Rows whose words stay in the cache."""
+_UPPER = np.uint64(32)
+"""The half of a word's bits; a unit's number takes no more."""
 _SHIFT = np.uint64(33)
 _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 """The numbers of mix64."""
@@ -196,6 +198,29 @@ def hash_of(terms: Iterable[Words], rows: int) -> Words:
     return mixed(sums)
 
 
+def hash_order(units: Array | None, hashes: Words) -> Array:
+    """The order of rows by the number of their unit, by their hash, and then as they stand.
+
+    Nearly all rows are told apart by half of a hash and the unit, which are one number of 64 bits:
+    sorting by that takes a tenth of the time. Without units half of a hash is one of 32 bits.
+    """
+    nearly = hashes >> _UPPER
+    if units is None:
+        nearly = nearly.astype(np.uint32)
+    else:
+        nearly |= units.astype(np.uint64) << _UPPER
+    order = np.argsort(nearly)
+    nearly.sort()
+    alike = np.zeros(len(order) + 1, dtype=np.bool_)
+    alike[1:-1] = nearly[1:] == nearly[:-1]
+    places = np.flatnonzero(alike[1:] | alike[:-1])
+    rows = order[places]
+    # The last of the keys is the first to be sorted by.
+    decided = np.lexsort((rows, hashes[rows], nearly[places]))
+    order[places] = rows[decided]
+    return order
+
+
 def text_words(texts: Sequence[str], factors: Words) -> Words:
     """The hashes of texts: those that stored texts have, which are the same."""
     raws = [*map(_utf8, texts)]
@@ -223,8 +248,6 @@ def _utf8(text: str) -> bytes:
     # Nothing that a row holds may raise, be it no proper text.
     return text.encode("utf-8", "surrogatepass")
 
-
-_UPPER = np.uint64(32)
 
 UnitWords = tuple[Array, ...]
 """For each of some rows a word, or several, which are equal where the unit is the same."""

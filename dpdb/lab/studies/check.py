@@ -189,7 +189,7 @@ def _units(table: Table, tables: tuple[Table, ...]) -> UnitsCheck | None:
     numbers = [owners.named_by(each, table, read).numbers for each in table.owned_by]
     if table.owners:
         shared = SharedRows.of(numbers[0], numbers[1], same=len(table.kinds) == 1)
-        numbers = [shared.first, shared.second[shared.second != NONE]]
+        numbers = [shared.first, shared.second[shared.second != shared.first]]
     rows = len(numbers[0])
     owned = np.concatenate([each[each != NONE] for each in numbers])
     sizes = [size for size in np.bincount(owned).tolist() if size]

@@ -129,8 +129,19 @@ def _groups(query: Query, kind: str) -> int:
 
 
 def check_filled(table: Source, statistics: Iterable[Statistic]) -> None:
-    """Raise Unsupported where a statistic of rows of two units is not made of filled sums."""
+    """Raise Unsupported where a statistic of rows of two units is not made of filled sums.
+
+    A room that is no 64-bit number is refused, too: engines hold rooms as such.
+    """
     for each in statistics if table.kinds else ():
         parts = [part.statistic for part in each.parts] if isinstance(each, Joint) else [each]
-        if not all(isinstance(part, Count | Total) and part.rooms for part in parts):
-            raise _refused(f"statistics of rows of {of_units(table.kinds)}", "COUNT, SUM and AVG")
+        for part in parts:
+            if not (isinstance(part, Count | Total) and part.rooms):
+                words = of_units(table.kinds)
+                raise _refused(f"statistics of rows of {words}", "COUNT, SUM and AVG")
+            most = max(map(abs, part.bounds)) if isinstance(part, Total) else 1
+            if most * max(part.rooms) >= 2**63:
+                raise Unsupported(
+                    f"a sum of {max(part.rooms)} values of up to {most} steps takes over 64 bits",
+                    hint="declare a larger step, narrower bounds or a lower rows_per_unit",
+                )

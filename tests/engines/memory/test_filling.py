@@ -1,27 +1,31 @@
 """The law of filling, enumerated: a unit that enters moves a sum by 0 … its room."""
 
 import random
+from array import array
 from collections import Counter
+from fractions import Fraction
 from itertools import chain, product
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from dpdb.engines.units import filling
+from dpdb.engines.statistics.filled_sums import FilledSums
 from dpdb.engines.units.filling import SharedRows, fill
+from dpdb.plan.expressions.expressions import Literal
+from dpdb.plan.ranges.statistics import Grid, Total
+from dpdb.policy.catalog import Kind
 
 # A table is a list of rows in the order of their hashes: (owners, weight), or (owners, group,
 # weight). Owners are "c5" for customer 5, "s5" for supplier 5.
-ENDLESS = 10**9
 
 
 def filled(rows, room):
     """F, by the loop that engines run."""
     names = {name: at for at, name in enumerate(room)}
-    ends = [(names[owners[0]], names[owners[1]] if len(owners) > 1 else -1) for owners, _ in rows]
-    left = [*room.values(), ENDLESS]
-    return sum(fill((a for a, _ in ends), (b for _, b in ends), (w for *_, w in rows), left))
+    ends = [(names[owners[0]], names[owners[-1]]) for owners, _ in rows]
+    left = array("q", room.values())
+    return fill((a for a, _ in ends), (b for _, b in ends), (w for *_, w in rows), left)
 
 
 def moves(rows, room, summed=filled):
@@ -137,27 +141,24 @@ def _grouped_tables(number, seed):
         yield [(owners, draw.randrange(CELLS), weight) for owners, weight in rows], room
 
 
-def _shared(rows, names):
-    """The rows as an engine has them, their order that of the list."""
+def _sums(rows, room, cells=CELLS):
+    """The rows as an engine has them, in the order of the list, and the rooms of both kinds."""
+    names = sorted(room, key=lambda name: name[0] == "s")
     numbers = {name: at for at, name in enumerate(names)}
-    first = [numbers[owners[0]] for owners, *_ in rows]
-    second = [numbers[owners[1]] if len(owners) > 1 else -1 for owners, *_ in rows]
-    boundary = sum(name[0] != "s" for name in names)
-    return SharedRows(
-        np.array(first, np.int32), np.array(second, np.int32), boundary, len(names),
-        lambda places: places.astype(np.uint64),
-    )  # fmt: skip
+    first, second = (np.array([numbers[o[at]] for o, *_ in rows], np.int32) for at in (0, -1))
+    before = sum(name[0] != "s" for name in names) % len(names)
+    shared = SharedRows(first, second, before, len(names), lambda at: at.astype(np.uint64))
+    groups = np.array([group for _, group, _ in rows])
+    return FilledSums(shared, groups, cells), tuple(room[name] for name in (names[0], names[-1]))
 
 
 def _vector(rows, room):
     """F of each cell, each filled apart, by the engines' own arrays."""
-    names = sorted(room, key=lambda name: name[0] == "s")
-    rooms = tuple(dict.fromkeys([room[name] for name in (names[0], names[-1])]))
-    weights = np.array([weight for *_, weight in rows], np.int64)
-    groups = np.array([group for _, group, _ in rows], np.int64)
-    counted = np.ones(len(rows), np.bool_)
-    parts = _shared(rows, names).filled(counted, weights, rooms, groups)
-    return np.bincount(groups, parts, CELLS).astype(np.int64)
+    sums, rooms = _sums(rows, room)
+    weights = np.array([weight for *_, weight in rows])
+    # The greatest value of this grid is 1, so that rooms are as they are given.
+    statistic = Total(Literal(1, Kind.INTEGER), None, Grid(Fraction(1), 0, 1), rooms=rooms)
+    return sums.total(np.ones(len(rows), np.bool_), weights, statistic)
 
 
 def _one_filling(rows, room):
@@ -194,21 +195,23 @@ def test_one_filling_for_all_cells_moves_by_more():
 
 
 def test_rows_that_nobody_owns_or_that_do_not_count_take_no_room():
-    shared = _shared([(("a", "b"), 1)] * 4, ["a", "b"])
-    shared.first[0] = -1
+    sums, _ = _sums([(("a", "b"), 0, 1)] * 4, {"a": 1, "b": 1}, 1)
+    sums.shared.first[0] = -1
     counted = np.array([True, False, True, True])
-    ones = np.ones(4, np.int64)
-    assert shared.filled(counted, ones, [5]).tolist() == [0, 0, 1, 1]
-    assert shared.filled(counted, ones, [1]).tolist() == [0, 0, 1, 0]
+    assert [sums.count(counted, (room,)).tolist() for room in (5, 1)] == [[2], [1]]
 
 
 def test_a_row_in_the_last_group_is_one_step_more():
     """Groups without a row are not gone through: a unit could add a million of them."""
-    rows = np.zeros(3, np.int32)
-    shared = SharedRows(rows, rows + 1, 2, 2, lambda places: places.astype(np.uint64))
-    every, steps = np.ones(3, np.bool_), []
+    steps = []
+
+    def run_through(_, runs, *__):
+        steps.append(len([*runs]))
+        return [0] * steps[-1]
+
     for last in (0, 10**6):
-        with patch.object(filling, "_renew") as renewed:
-            shared.filled(every, np.ones(3, np.int64), (1,), np.array([0, 0, last]))
-            steps.append(renewed.call_count)
-    assert steps == [0, 2]  # the rooms of the owners in the first group, of each column
+        rows = [(("a", "b"), group, 1) for group in (0, 0, last)]
+        sums, rooms = _sums(rows, {"a": 2, "b": 2}, 10**6 + 1)
+        with patch.object(SharedRows, "sums", run_through):
+            sums.count(np.ones(3, np.bool_), rooms)
+    assert steps == [1, 2]
