@@ -52,6 +52,8 @@ class Partition:
     """The number of the table's rows before these."""
     file: int = 0
     """The place of the file among those of the table."""
+    path: Path = Path()
+    """The file itself."""
     groups: tuple[int, ...] = ()
     """The numbers of row groups of the file."""
     version: Version | None = None
@@ -154,9 +156,14 @@ class FileSource(Source):
             witness.check(self.table.name, self.digest(witness.key))
         return version
 
-    def check(self, version: Version) -> None:
-        """Refuse what was read if the files have become others meanwhile."""
-        if version_of(self.files(), self.table.place) != version:
+    def check(self, version: Version, only: Partition | None = None) -> None:
+        """Refuse what was read if the files, or that of one partition, have become others."""
+        if only is None or not only.groups:
+            same = version_of(self.files(), self.table.place) == version
+        else:
+            own = version_of([only.path], self.table.place).marks
+            same = version.marks[only.file * len(own) :][: len(own)] == own
+        if not same:
             raise has_changed(self.table)
 
 

@@ -59,17 +59,17 @@ class ParquetReader(BatchReader):
             for group in range(file.metadata.num_row_groups):
                 more = file.metadata.row_group(group).num_rows
                 if groups and rows + more > size:
-                    found.append(Partition(before, place, tuple(groups)))
+                    found.append(Partition(before, place, file.path, tuple(groups)))
                     before, groups, rows = before + rows, [], 0
                 groups.append(group)
                 rows += more
             if groups:
-                found.append(Partition(before, place, tuple(groups)))
+                found.append(Partition(before, place, file.path, tuple(groups)))
             before += rows
         return found
 
     def batches(self, table: Table, names: Collection[str], partition: Partition) -> Batches:
-        size, path = batch_rows(table, names), self.files(table)[partition.file]
+        size, path = batch_rows(table, names), partition.path
         file = _File.of(path, state_of(path, table.place), table, tuple(names))
         called, read = [*file.columns], [*file.columns.values()]
         with open_parquet(path, table.place, file.dictionaries, file.metadata) as opened:

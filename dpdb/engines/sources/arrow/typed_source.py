@@ -235,10 +235,14 @@ class TypedSource(FileSource):
             batches = self.reader.batches(self.table, names, partition)
         else:
             batches = read_ahead(self.batches(names, progress))
-        return self._blocks(batches, names, partition.version)
+        return self._blocks(batches, names, partition.version, partition)
 
     def _blocks(
-        self, batches: Batches, names: Collection[str], version: Version
+        self,
+        batches: Batches,
+        names: Collection[str],
+        version: Version,
+        only: Partition | None = None,
     ) -> Iterator[Loaded]:
         """A block of each batch; of no columns one block, whose rows are counted."""
         if not names:
@@ -249,7 +253,7 @@ class TypedSource(FileSource):
             rows = columns.add(batch)
             stored = stored_texts(self.table, texts, batch)
             yield Loaded({**columns.block(), **stored}, rows, version)
-        self.check(version)
+        self.check(version, only)
 
     def written(self) -> Iterator[tuple[Written, ...]]:
         names = [column.name for column in self.table.columns]
