@@ -115,7 +115,7 @@ async def _load(
 
 @asynccontextmanager
 async def _desk(path: Path, workers: int) -> AsyncIterator[Served]:
-    desk = await WorkerDesk.open(Opening([str(path)]), workers)
+    desk = await WorkerDesk.open(Opening([str(path)], workers=workers))
 
     async def ask(name: str, text: str) -> int:
         reply = await desk.ask(Request(name, Action.EXECUTE, text, epsilon="0.01"))

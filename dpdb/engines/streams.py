@@ -77,6 +77,8 @@ class StreamEngine(MemoryEngine):
     block: int = BLOCK
     threads: int = field(default_factory=processors)
     """Number of threads that go over a table at once."""
+    pools: int = 1
+    """Number of processes that may have a pool, this one among them, and share the memory."""
     versions: dict[str, tuple[Version, int]] = field(default_factory=dict, repr=False)
     _counted: tuple[Cap, RowBits] | None = field(default=None, repr=False)
     """The rows that counted last of a table with units."""
@@ -200,7 +202,7 @@ class StreamEngine(MemoryEngine):
                 return None
         from dpdb.engines.passes.pool import can_start, started, usual_workers
 
-        workers = workers or usual_workers()
+        workers = workers or usual_workers(self.pools)
         if workers < 2 or not can_start():
             return None
         if self._pool is None or not self._pool.holds(workers):

@@ -52,7 +52,7 @@ class WorkerDesk(Desk):
         self._is_open = True
 
     @classmethod
-    async def open(cls, opening: Opening, workers: int = 1) -> WorkerDesk:
+    async def open(cls, opening: Opening) -> WorkerDesk:
         """Start the workers, one after the other, and wait until all have opened the policy.
 
         A budget without a name has one session for all analysts, and so one worker. Raises
@@ -60,7 +60,7 @@ class WorkerDesk(Desk):
         """
         first = _Worker(opening)
         await first.start()
-        desk = cls([first, *(_Worker(opening) for _ in range(workers - 1) if first.lasts)])
+        desk = cls([first, *(_Worker(opening) for _ in range(opening.workers - 1) if first.lasts)])
         try:
             for each in desk._workers[1:]:
                 await each.start()

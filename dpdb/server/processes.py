@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import asdict, field
 from typing import Any, NamedTuple
 
 from dpdb import errors
@@ -22,16 +22,19 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Opening:
-    """The sources and the options of a policy, as `dpdb.session.connect.policy_of` takes them."""
+    """The sources and the options of a policy, as `dpdb.session.connect.policy_of` takes them.
+
+    So many workers open it.
+    """
 
     sources: Sequence[str]
     options: Mapping[str, Any] = field(default_factory=dict)
+    workers: int = 1
 
     @property
     def line(self) -> bytes:
         """The message on one line."""
-        content = {"sources": list(self.sources), "options": dict(self.options)}
-        return json.dumps(content).encode() + b"\n"
+        return json.dumps(asdict(self)).encode() + b"\n"
 
 
 class Process(NamedTuple):

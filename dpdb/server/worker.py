@@ -51,12 +51,15 @@ ANEW = "settings, plans and temporary tables of your session began anew"
 class Sessions:
     """The sessions of a policy, each an analyst's; a budget without a name has one, for all."""
 
-    def __init__(self, policy: Policy) -> None:
-        """Raises DpdbError where the policy's tables or its ledger cannot be opened."""
+    def __init__(self, policy: Policy, workers: int = 1) -> None:
+        """Sessions of one of so many workers, which share the memory for pools.
+
+        Raises DpdbError where the policy's tables or its ledger cannot be opened.
+        """
         self.lasts = policy.lasting is not None
         """Whether the budget has a name."""
         self._policy = policy
-        self._backends = Backends(policy)
+        self._backends = Backends(policy, pools=workers)
         self._held: OrderedDict[str, Session] = OrderedDict()
         self.anew: set[str] = set()
         """The analysts whose sessions began anew, and who have not been told."""
@@ -199,7 +202,8 @@ def serve(connection: socket.socket) -> None:
     front = _Front(connection)
     try:
         opening: Mapping[str, Any] = json.loads(front.lines.readline())
-        sessions = Sessions(policy_of(*opening["sources"], **opening["options"]))
+        policy = policy_of(*opening["sources"], **opening["options"])
+        sessions = Sessions(policy, opening["workers"])
     except Exception as error:
         shown = reportable(error)  # for the owner, who has told the server what to open
         return front.send(0, Reply(error_as_json("", shown), shown.kind))

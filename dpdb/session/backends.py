@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 
 
 def open_engine(
-    policy: Policy, progress: Progress | None = None, witness: Witness | None = None
+    policy: Policy,
+    progress: Progress | None = None,
+    witness: Witness | None = None,
+    pools: int = 1,
 ) -> OpenEngine:
     """An engine that reads each table when it is first asked about it; the witness sees it, too.
 
-    It is imported here: pandas takes longer to import than the prompt to appear.
+    So many processes may have `pools`, and share the memory for them. The engine is imported here:
+    pandas takes longer to import than the prompt to appear.
     """
     if any(table.in_spark for table in policy.tables):
         from dpdb.engines.spark import SparkEngine  # noqa: PLC0415 (optional)
@@ -49,7 +53,7 @@ def open_engine(
     if any(table.is_streamed for table in policy.tables):
         from dpdb.engines.streams import StreamEngine  # noqa: PLC0415
 
-        return StreamEngine(progress, witness, policy.tables)
+        return StreamEngine(progress, witness, policy.tables, pools=pools)
     from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
 
     return MemoryEngine(progress, witness, policy.tables)
@@ -70,10 +74,10 @@ class Backends:
     work, and others who measure it for long learn how long that takes.
     """
 
-    def __init__(self, policy: Policy, progress: Progress | None = None) -> None:
+    def __init__(self, policy: Policy, progress: Progress | None = None, pools: int = 1) -> None:
         """Raises LedgerError where the book of a lasting budget is not to be relied on."""
         self.policy = policy
-        self._progress = progress
+        self._progress, self._pools = progress, pools
         self._turns = _Turns()
         self._making = Lock()
         self._engine: OpenEngine | None = None
@@ -119,7 +123,7 @@ class Backends:
         """
         with self._making:
             if self._engine is None:
-                self._engine = open_engine(self.known(), self._progress, self.pinned)
+                self._engine = open_engine(self.known(), self._progress, self.pinned, self._pools)
         return _TurnsAtEngine(self._engine, self._turns, waited)
 
     def close(self) -> None:

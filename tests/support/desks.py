@@ -59,7 +59,7 @@ class Asking:
 @contextmanager
 def asking(sources: str, workers: int = 1) -> Iterator[Asking]:
     with asyncio.Runner() as runner:
-        desk = runner.run(WorkerDesk.open(Opening([sources]), workers))
+        desk = runner.run(WorkerDesk.open(Opening([sources], workers=workers)))
         yield Asking(runner, desk, Path(sources))
         runner.run(desk.close())
 
@@ -90,7 +90,7 @@ def killed_under_load(kills: int, random: Random) -> int:
 
     async def load(path: Path) -> None:
         ended = asyncio.Event()
-        desk = await WorkerDesk.open(Opening([str(path)]), 2)
+        desk = await WorkerDesk.open(Opening([str(path)], workers=2))
         async with asyncio.TaskGroup() as clients:
             for name in told:
                 clients.create_task(client(desk, name, ended))

@@ -58,15 +58,18 @@ def can_start() -> bool:
     return os.name == "posix" and bool(sys.executable)
 
 
-def usual_workers() -> int:
-    """The processes of a pool: one for each processor, for which half of the memory is enough."""
+def usual_workers(pools: int) -> int:
+    """The processes of a pool: one for each processor, if half of the memory is enough for all.
+
+    So many `pools` share the memory.
+    """
     if not can_start():
         return 1
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = Path("/sys/fs/cgroup/memory.max")  # of a container or a service
     if limit.exists() and (written := limit.read_text().strip()).isdecimal():
         memory = min(memory, int(written))
-    return min(processors(_MOST), memory // 2 // _MEMORY)
+    return min(processors(_MOST), memory // 2 // pools // _MEMORY)
 
 
 @dataclass(frozen=True, repr=False)

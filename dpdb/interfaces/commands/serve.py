@@ -294,7 +294,7 @@ async def _serve(
     everybody = user() if people is None or not people.names else None
     setting = Setting(title, place.origin, everybody, passing, _metrics_token(options))
     given = {} if options.ledger is None else {"ledger": options.ledger}
-    desk = await WorkerDesk.open(Opening(options.files, given), options.workers)
+    desk = await WorkerDesk.open(Opening(options.files, given, options.workers))
     try:
         front = Front(desk, setting, people, Log(log, statements=options.log_statements))
         app = application(front, place.hosts, proxy=options.proxy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import pyarrow.parquet
 import pytest
 
 import dpdb
+from dpdb.engines import streams
 from dpdb.engines.loop import Work, run
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.passes import pool as pools
@@ -35,6 +37,9 @@ from dpdb.errors import STAYS_PAID, DataFileError, InternalError, OutOfResources
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy, Table
 from dpdb.policy.reading.reader import read_policy
+from dpdb.server.messages import Action, Reply, Request
+from dpdb.server.processes import Opening
+from dpdb.server.worker import serve
 from tests.support.exactly import planned, raw
 
 POLICY = """
@@ -114,6 +119,33 @@ def test_processes_come_to_what_memory_comes_to(
             found = raw(text, policy, Pooled(tables=policy.tables, given=pool))
         assert found == raw(text, policy, MemoryEngine(tables=policy.tables)), text
     pool.end()
+
+
+@pytest.mark.parametrize(("workers", "begun"), [(1, [8]), (2, [4]), (5, [])])
+def test_workers_of_a_server_share_the_memory_of_pools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, begun: list[int]
+) -> None:
+    """Half of 1 GiB is for eight processes of 64 MiB, those of all workers together."""
+    policy_of(tmp_path, 14)
+    served, limit = tmp_path / "t.toml", tmp_path / "memory.max"
+    served.write_text(served.read_text().replace("workers = 2", ""))
+    limit.write_text(f"{2**30}\n")
+    monkeypatch.setattr(pools, "Path", lambda _: limit)
+    monkeypatch.setattr(pools, "_MEMORY", 2**26)
+    monkeypatch.setattr(pools, "processors", lambda most: most)
+    for size in ("POOLED", "STARTED"):
+        monkeypatch.setattr(streams, size, 0)
+    started = list[int]()
+    monkeypatch.setattr(pools, "started", started.append)
+    asked = Request("eve", Action.EXECUTE, "SELECT COUNT(DISTINCT word) FROM t")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(Opening([str(served)], workers=workers).line + b"1 0 " + asked.line)
+        ours.shutdown(socket.SHUT_WR)
+        serve(theirs)
+        replies = ours.recv(2**16).splitlines()
+    assert [Reply.read(each.partition(b" ")[2]).error for each in replies] == [None, None]
+    assert started == begun
 
 
 @dataclass
