@@ -24,7 +24,7 @@ PATIENCE = 60.0
 class Opening:
     """The sources and the options of a policy, as `dpdb.session.connect.policy_of` takes them.
 
-    So many workers open it.
+    `workers` is how many processes open it.
     """
 
     sources: Sequence[str]

@@ -43,8 +43,8 @@ def open_engine(
 ) -> OpenEngine:
     """An engine that reads each table when it is first asked about it; the witness sees it, too.
 
-    So many processes may have `pools`, and share the memory for them. The engine is imported here:
-    pandas takes longer to import than the prompt to appear.
+    `pools` is the number of processes that may have a pool, and share the memory for pools. The
+    engine is imported here: pandas takes longer to import than the prompt to appear.
     """
     if any(table.in_spark for table in policy.tables):
         from dpdb.engines.spark import SparkEngine  # noqa: PLC0415 (optional)

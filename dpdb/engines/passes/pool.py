@@ -61,7 +61,7 @@ def can_start() -> bool:
 def usual_workers(pools: int) -> int:
     """The processes of a pool: one for each processor, if half of the memory is enough for all.
 
-    So many `pools` share the memory.
+    `pools` is the number of pools that share that half.
     """
     if not can_start():
         return 1
