@@ -38,10 +38,12 @@ class _Batch:
 
     first: int
     """The number of rows before the block."""
-    columns: Mapping[str, Numbers | Codes]
-    hashes: Array
-    words: tuple[tuple[Array, ...], tuple[Array, ...]]
-    """The words of the first owner of each row, and of the second."""
+    columns: dict[str, Numbers | Codes]
+    arrays: dict[tuple[int, int], Array]
+    """The hashes of rows, at _HASHES; and the words of owner 0 or 1, at (owner, word)."""
+
+
+_HASHES = (2, 0)
 
 
 @dataclass(repr=False)
@@ -72,40 +74,39 @@ class SharedBlocks(Work[Loaded, tuple[Exact, ...]]):
             passed &= mask(plan.where, Frame(rows.columns, self.slots), rows.rows)
         kept = np.flatnonzero(passed)
         hashed = HashKey.of(plan.sample_key).columns(table.columns, rows.columns)
-        hashes = row_hashes([each.terms for each in hashed], kept)
+        arrays = {_HASHES: row_hashes([each.terms for each in hashed], kept)}
+        for at, column in enumerate(naming):
+            words = self.key.words(column) if is_text(column) else named_numbers(column)[:1]
+            arrays |= {(at, number): word[kept] for number, word in enumerate(words)}
         columns = {name: rows.columns[name].taken(kept) for name in self._names}
-        first, second = (self._words(each, kept) for each in naming)
-        self._batches.append(_Batch(rows.first, columns, hashes, (first, second)))
+        self._batches.append(_Batch(rows.first, columns, arrays))
 
     @property
     def _names(self) -> frozenset[str]:
         return after_filter(self.plan).column_names
 
-    def _words(self, column: Numbers | Codes, rows: Array) -> tuple[Array, ...]:
-        """Words of the units that some rows name, equal in two columns where the names are."""
-        words = self.key.words(column) if is_text(column) else named_numbers(column)[:1]
-        return tuple(each[rows] for each in words)
-
     def join(self, other: SharedBlocks) -> None:
         self._batches += other._batches
 
     def result(self) -> tuple[Exact, ...]:
+        """The result; each array of a batch is freed once it is joined with those of the others."""
         batches = sorted(self._batches, key=lambda batch: batch.first)
         self._batches = []
-        hashes = np.concatenate([each.hashes for each in batches])
-        owners = [
-            [np.concatenate(each) for each in zip(*(b.words[at] for b in batches), strict=True)]
-            for at in (0, 1)
-        ]
+
+        def joined(*at: tuple[int, int]) -> Array:
+            return np.concatenate([each.arrays.pop(key) for key in at for each in batches])
+
+        def numbers(*owners: int) -> Array:
+            words = [word for owner, word in batches[0].arrays if owner == owners[0]]
+            return numbered(tuple(joined(*((owner, word) for owner in owners)) for word in words))
+
         same = len(self._table.kinds) == 1
-        if same:
-            both = numbered(tuple(map(np.concatenate, zip(*owners, strict=True))))
-            first, second = np.split(both, 2)
-        else:
-            first, second = (numbered(tuple(words)) for words in owners)
+        first, second = np.split(numbers(0, 1), 2) if same else (numbers(0), numbers(1))
+        hashes = joined(_HASHES)
         shared = SharedRows.of(first, second, lambda rows: hashes[rows], same=same)
+        del first, second
         columns = {
-            name: one_after_the_other([each.columns[name] for each in batches])
+            name: one_after_the_other([each.columns.pop(name) for each in batches])
             for name in self._names
         }
         whole = PlanRows(Frame(columns, self.slots), len(hashes), None, None, shared)

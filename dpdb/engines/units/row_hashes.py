@@ -175,9 +175,10 @@ class HashedColumn:
     def _words(self, codes: Array) -> Words:
         """The words of some values."""
         assert isinstance(self.column, Codes)
-        values = [self.column.values[code] for code in codes.tolist()]
+        every = self.column.values[:]  # texts that are made when asked for are so asked once
+        values = [every[code] for code in codes.tolist()]
         if isinstance(values[0], str):
-            return text_words([*map(str, values)], self.key.text_factors)
+            return text_words([*map(str, values)], self.key.text_factors)[0]
         return np.array([_word(value, self.step) for value in values], dtype=np.uint64)
 
 
@@ -221,12 +222,13 @@ def hash_order(units: Array | None, hashes: Words) -> Array:
     return order
 
 
-def text_words(texts: Sequence[str], factors: Words) -> Words:
-    """The hashes of texts: those that stored texts have, which are the same."""
-    raws = [*map(_utf8, texts)]
+def text_words(texts: Sequence[str], *factors: Words) -> UnitWords:
+    """The hashes of texts with each of several factors: those of stored texts are the same."""
+    # Nothing that a row holds may raise, be it no proper text.
+    raws = [text.encode("utf-8", "surrogatepass") for text in texts]
     sizes = np.fromiter(map(len, raws), np.intp, len(raws))
-    raw = followed(np.frombuffer(b"".join(raws), np.uint8))
-    return hashes(raw, np.cumsum(sizes) - sizes, sizes, factors)
+    raw, starts = followed(np.frombuffer(b"".join(raws), np.uint8)), np.cumsum(sizes) - sizes
+    return tuple(hashes(raw, starts, sizes, each) for each in factors)
 
 
 def fresh_words(numbers: Array) -> Words:
@@ -245,7 +247,6 @@ def _word(value: Value, step: Fraction) -> int:
 
 
 def _utf8(text: str) -> bytes:
-    # Nothing that a row holds may raise, be it no proper text.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -275,7 +276,7 @@ class UnitKey:
     def words(self, column: Numbers | Codes) -> UnitWords:
         """The words of the unit that each row names."""
         if is_text(column):
-            return tuple(_text_words(column, factors) for factors in self.factors)
+            return _text_words(column, self.factors)
         return (column.units if isinstance(column, Numbers) else column.codes,)
 
     def hashes(self, words: UnitWords) -> Array:
@@ -287,17 +288,23 @@ class UnitKey:
 
 
 def numbered(words: UnitWords) -> Array:
-    """A number for the unit of each row, from 0 on."""
-    order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words)
-    new = changes((each[order] for each in words), len(order))
+    """A number for the unit of each row, from 0 on.
+
+    Rows are sorted by the first word of their unit, and by all only if two units share that one.
+    """
+    order = np.argsort(words[0])
+    new = changes([words[0][order]], len(order))
+    if any((changes([each[order]], len(order)) > new).any() for each in words[1:]):
+        order = np.lexsort(words)
+        new = changes((each[order] for each in words), len(order))
     numbers = np.empty(len(order), dtype=np.int32)
     numbers[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
     return numbers
 
 
-def _text_words(column: Numbers | Codes, factors: Words) -> Array:
+def _text_words(column: Numbers | Codes, factors: Sequence[Words]) -> UnitWords:
     if isinstance(column, StoredTexts):
-        return column.hashes(factors)
+        return tuple(map(column.hashes, factors))
     assert isinstance(column, Codes)
-    words = text_words([*map(str, column.values)], factors)
-    return np.asarray(np.append(words, np.uint64(0))[column.codes])
+    words = text_words([*map(str, column.values)], *factors)
+    return tuple(np.append(each, np.uint64(0))[column.codes] for each in words)

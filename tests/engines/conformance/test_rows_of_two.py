@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from itertools import cycle
 from pathlib import Path
+from unittest import mock
 
+import numpy as np
 import pytest
 
 from dpdb.engines.memory import MemoryEngine
+from dpdb.engines.sources.cells.words import random_factors
+from dpdb.engines.units import row_hashes
 from dpdb.policy.catalog import Policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
 from tests.support.exactly import raw
 from tests.support.noiseless import Noiseless
 from tests.support.rows_of_two import HEADERS, POLICY, STATEMENTS, Data, random_data, shop_of_two
+from tests.support.streams import SmallBlocks
 
 DATA = random_data(7, lines=60)
 
@@ -69,3 +76,40 @@ def test_equal_ids_of_two_kinds_have_rooms_of_their_own(tmp_path: Path) -> None:
     policy = shop_of_two(tmp_path, {**data, "messages": of_persons}, narrow)
     engine = MemoryEngine(tables=policy.tables)
     assert raw("SELECT COUNT(*) FROM messages", policy, engine)[0][0] < 4
+
+
+DEALS = """\
+[privacy]
+units = ["buyer", "seller"]
+[tables.deals]
+unit = { buyer = "name", seller = "shop" }
+rows_per_unit = { buyer = 3, seller = 4 }
+engine = "stream"
+[tables.deals.columns]
+name = { type = "text" }
+shop = { type = "integer" }
+price = { type = "integer", bounds = [-9, 9] }
+day = { type = "integer", values = [1, 2, 3] }
+"""
+
+
+@pytest.mark.parametrize("alike", [False, True], ids=["as they come", "with one first word"])
+def test_blocks_tell_owners_of_two_kinds_apart(tmp_path: Path, *, alike: bool) -> None:
+    """Names are told apart by two hashes, also where all have the same first one."""
+    draw = random.Random(2)
+    names = ["", "ann", "Ann", "zoë", "a long name " * 20]
+    rows = [
+        f"{draw.choice(names)},{draw.randint(1, 4)},{draw.randint(-9, 9)},{draw.randint(1, 3)}\n"
+        for _ in range(60)
+    ]
+    (tmp_path / "deals.csv").write_text("name,shop,price,day\n" + "".join(rows), encoding="utf-8")
+    (tmp_path / "deals.toml").write_text(DEALS, encoding="utf-8")
+    policy = read_policy(tmp_path / "deals.toml")
+    memory, blocks = (engine(tables=policy.tables) for engine in (MemoryEngine, SmallBlocks))
+    drawn = cycle(
+        [np.zeros_like(random_factors()) if alike else random_factors(), random_factors()]
+    )
+    with mock.patch.object(row_hashes, "random_factors", side_effect=drawn):
+        for text in ("COUNT(*)", "SUM(price) FILTER (WHERE day < 3)", "AVG(price)"):
+            asked = f"SELECT day, {text} FROM deals GROUP BY day"
+            assert raw(asked, policy, blocks) == raw(asked, policy, memory)
