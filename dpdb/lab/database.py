@@ -84,13 +84,14 @@ class Defence(ABC):
 
     LABEL: ClassVar[str]
     """Its name in tables and charts, with fields in braces."""
+    SIDE: ClassVar[Side] = Side.FOIL
     NOTE: ClassVar[str] = ""
     """Its effect, in a sentence with fields in braces; empty where the label is enough."""
 
     @property
     def side(self) -> Side:
         """Its kind: no protection, another defence, or privacy."""
-        return Side.FOIL
+        return self.SIDE
 
     @property
     def label(self) -> str:
@@ -116,10 +117,7 @@ class Defence(ABC):
 class Unprotected(Defence):
     """Exact answers, as from any database."""
 
-    @property
-    def side(self) -> Side:
-        return Side.OFF
-
+    SIDE = Side.OFF
     LABEL = "no protection"
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
@@ -142,10 +140,7 @@ class Claimed(Defence):
 class Protected(Claimed):
     """dpdb with differential privacy."""
 
-    @property
-    def side(self) -> Side:
-        return Side.PRIVATE
-
+    SIDE = Side.PRIVATE
     LABEL = "ε = {budget:g}"
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
@@ -162,16 +157,13 @@ def truthful(epsilon: float) -> float:
 class Reports(Claimed):
     """Randomised response: everybody tosses a coin before answering, and the owner sees reports."""
 
+    SIDE = Side.PRIVATE
     LABEL = "reports, ε = {budget:g}"
 
     NOTE = (
         "Everybody reports the truth with the chance e^ε / (1 + e^ε), and else the opposite. The "
         "attacker is the owner, who has the reports and nothing more."
     )
-
-    @property
-    def side(self) -> Side:
-        return Side.PRIVATE
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         coin = random.Random(seed)  # noqa: S311 (a lesson is to run the same way twice)
@@ -183,27 +175,23 @@ class Reports(Claimed):
         return unprotected(replace(scenario, rows=reports), directory)
 
 
-def session_of(policy: Policy, noise: Noise | None, *, teach: bool = False) -> Session:
-    """A session on the policy.
+def session_of(policy: Policy, noise: Noise | None, *settings: str, teach: bool = False) -> Session:
+    """A session on the policy that has executed the statements `settings`.
 
     Imported late: a student's process knows defences, opens no session, and starts sooner without.
     """
     from dpdb.session.session import Session  # noqa: PLC0415
 
-    return Session(policy, noise=noise, teach=teach)
+    session = Session(policy, noise=noise, teach=teach)
+    for setting in settings:
+        session.execute(setting)
+    return session
 
 
 def unprotected(scenario: Scenario, directory: Path) -> Session:
     """A session that answers exactly, with no limit on ε or queries."""
     policy = scenario.policy(directory, Fraction(1), MANY)
-    return with_settings(session_of(policy, None, teach=True), ("SET dp = 'off'",))
-
-
-def with_settings(session: Session, settings: tuple[str, ...]) -> Session:
-    """The session after it has executed the statements `settings`."""
-    for setting in settings:
-        session.execute(setting)
-    return session
+    return session_of(policy, None, "SET dp = 'off'", teach=True)
 
 
 def exactly(epsilon: float) -> Fraction:

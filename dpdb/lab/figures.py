@@ -94,20 +94,27 @@ class Tiles:
 Figure = Lines | Tiles
 
 
+_ROUNDING = 1e-9
+"""A rate that is worked out can be above its ceiling by so much through the rounding of doubles."""
+
+
 @dataclass(frozen=True)
 class Bar:
-    """A rate between 0 and 1 with its confidence interval."""
+    """How often an attack succeeds against a defence, with the 95 % interval of that rate."""
 
-    label: str
+    defence: str
     colour: str
-    """Its name in the palette."""
-    value: float
+    """Its name in the palette, the same in all charts."""
+    rate: float
     low: float
     high: float
-    ceiling: float | None = None
-    """The highest rate that should be possible; None if there is none."""
-    broken: bool = False
-    """Whether the whole interval is above the ceiling."""
+    ceiling: float | None
+    """The highest rate that the defence's ε allows; None if it claims none."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether the defence claims an ε that this rate belies."""
+        return self.ceiling is not None and self.low > self.ceiling + _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ class Bars:
     def description(self) -> str:
         """The chart in words: each rate with its interval and ceiling."""
         return "; ".join(
-            f"{bar.label}: {bar.value:.1%}, interval {bar.low:.1%} to {bar.high:.1%}"
+            f"{bar.defence}: {bar.rate:.1%}, interval {bar.low:.1%} to {bar.high:.1%}"
             + ("" if bar.ceiling is None else f", ceiling {bar.ceiling:.1%}")
             for bar in self.bars
         )

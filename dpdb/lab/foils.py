@@ -25,7 +25,6 @@ from dpdb.lab.database import (
     exactly,
     session_of,
     unprotected,
-    with_settings,
 )
 from dpdb.lab.scenario import Scenario
 from dpdb.policy.budget import LARGEST_EPSILON
@@ -161,8 +160,8 @@ class LocalSensitivity(Claimed):
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Session:
         policy = scenario.policy(directory, exactly(self.budget), self.queries)
-        session = session_of(policy, seeded(seed), teach=True)
-        return with_settings(session, ("SET sensitivity = 'local'", "SET reveal = 'on'"))
+        settings = ("SET sensitivity = 'local'", "SET reveal = 'on'")
+        return session_of(policy, seeded(seed), *settings, teach=True)
 
 
 @dataclass(frozen=True)
@@ -213,10 +212,8 @@ class EachItsOwn(Defence):
 
     def open(self, scenario: Scenario, directory: Path, seed: int) -> Database:
         policy = scenario.policy(directory, LARGEST_EPSILON, MANY)
-        session = session_of(policy, seeded(seed))
-        session.execute(f"SET epsilon = {self.each!r}")
-        session.execute("SET repeats = 'fresh'")
-        return session
+        settings = (f"SET epsilon = {self.each!r}", "SET repeats = 'fresh'")
+        return session_of(policy, seeded(seed), *settings)
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ def test_what_is_not_worked_out_is_counted_in_thousands_of_trials() -> None:
 def test_the_lines_of_a_chart_have_the_colours_of_the_bars() -> None:
     attack = catalogue()["averaging"]
     told = report_of(run_trials(attack, attack.defences(), None, SEED))
-    bars = {bar.label: bar.colour for bar in rates(told).bars}
+    bars = {bar.defence: bar.colour for bar in rates(told).bars}
     [lines] = told.figures
     assert isinstance(lines, Lines)
     assert {line.label: line.colour for line in lines.series} == bars

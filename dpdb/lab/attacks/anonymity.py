@@ -222,7 +222,6 @@ diagnosis = {{ type = "text", values = {list(DIAGNOSES)}, nullable = false }}
 """
 
 
-DISEASES = ("asthma", "cancer", "diabetes", "flu")
 ALIKE = 3
 
 
@@ -236,7 +235,7 @@ def coarser_patient(row: tuple[object, ...]) -> tuple[object, ...]:
 
 def _ceiling(people: int, epsilon: float) -> float:
     """The highest success rate where all of so many people have the same disease."""
-    return 1 / (1 + (len(DISEASES) - 1) * math.exp(-epsilon * people))
+    return 1 / (1 + (len(DIAGNOSES) - 1) * math.exp(-epsilon * people))
 
 
 class Homogeneity(Attack):
@@ -283,13 +282,13 @@ class Homogeneity(Attack):
             "ten people have in common is a statistic, and each of them is hidden in it at ε.",
         ),
     )
-    worlds = len(DISEASES)
+    worlds = len(DIAGNOSES)
     distance = ALIKE
     foils = (Generalised(ALIKE, coarser_patient),)
     honest = "SELECT COUNT(*) FROM patients WHERE disease = 'flu'"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
-        his = DISEASES[rng.integers(len(DISEASES))]
+        his = DIAGNOSES[rng.integers(len(DIAGNOSES))]
         rows: list[tuple[object, ...]] = [(13053, 34, his), (13068, 31, his), (13012, 38, his)]
         for area in (13000, 13100, 14800):
             for decade in (20, 30, 40, 50):
@@ -298,7 +297,7 @@ class Homogeneity(Attack):
                         (
                             area + int(rng.integers(100)),
                             decade + int(rng.integers(10)),
-                            DISEASES[rng.integers(len(DISEASES))],
+                            DIAGNOSES[rng.integers(len(DIAGNOSES))],
                         )
                         for _ in range(int(rng.integers(ALIKE, 8)))
                     ]
@@ -314,11 +313,11 @@ class Homogeneity(Attack):
         return Guess(disease, f"{count} {disease} against {others}.")
 
     def chance(self, defence: Defence, scales: Scales) -> float:
-        return chances.of_largest(scales[0], ALIKE, len(DISEASES)) if scales else 1.0
+        return chances.of_largest(scales[0], ALIKE, len(DIAGNOSES)) if scales else 1.0
 
 
 PATIENT_COLUMNS = f"""
 area    = {{ type = "integer", bounds = [10000, 19999], nullable = false }}
 age     = {{ type = "integer", bounds = [0, 120], nullable = false }}
-disease = {{ type = "text", values = {list(DISEASES)}, nullable = false }}
+disease = {{ type = "text", values = {list(DIAGNOSES)}, nullable = false }}
 """

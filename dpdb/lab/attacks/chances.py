@@ -167,7 +167,7 @@ MOST = 10
 """Number of yes after which a run ends, c in [LSL17]."""
 
 
-def sparse_vector(algorithm: int, epsilon: float, most: int = MOST) -> ThresholdNoise:
+def sparse_vector(algorithm: int, epsilon: float) -> ThresholdNoise:
     """The noise of an algorithm of [LSL17] figure 1 for counts that one person changes by 1.
 
     The paper's ε₁ is the part of ε for the threshold, ε/2 in all but algorithm 4, and ε₂ the rest.
@@ -175,11 +175,11 @@ def sparse_vector(algorithm: int, epsilon: float, most: int = MOST) -> Threshold
     half = epsilon / 2
     match algorithm:
         case 1:  # as the paper proves it
-            return ThresholdNoise(1 / half, 2 * most / half, most)
+            return ThresholdNoise(1 / half, 2 * MOST / half, MOST)
         case 2:  # Dwork and Roth 2014
-            return ThresholdNoise(most / half, 2 * most / half, most, renewed=True)
+            return ThresholdNoise(MOST / half, 2 * MOST / half, MOST, renewed=True)
         case 4:  # Lee and Clifton 2014
-            return ThresholdNoise(4 / epsilon, 4 / (3 * epsilon), most)
+            return ThresholdNoise(4 / epsilon, 4 / (3 * epsilon), MOST)
         case 5:  # Stoddard, Chen and Machanavajjhala 2014
             return ThresholdNoise(1 / half, 0)
         case 6:  # Chen, Xiao, Zhang and Xu 2015

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dpdb.lab.attack import Showing
-    from dpdb.lab.database import Database, Reports, number, truthful
 
 STUDENTS = (("Chris", 1), ("Kelly", 2), ("Pat", 3), ("Terry", 10))
 """Table 1 of the paper: names and days of absence."""

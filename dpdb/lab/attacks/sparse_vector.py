@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dpdb.lab.attack import Showing
-    from dpdb.lab.database import Database, Refused, number
 
 
 PAIRS = 20

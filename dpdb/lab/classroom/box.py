@@ -20,8 +20,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import decode_source
 from pathlib import Path
@@ -274,36 +274,31 @@ class Process:
         return received
 
     def _send(self, message: Json) -> None:
-        try:
-            self._wait()
+        with self._in_time():
             self._line.sendall(packed(message))
-        except TimeoutError:
-            raise self._late() from None
-        except OSError:
-            raise self._box.ended() from None
 
     def _received(self, length: int) -> bytearray:
         received = bytearray()
         while len(received) < length:
-            try:
-                self._wait()
+            with self._in_time():
                 part = self._line.recv(min(length - len(received), 1 << 16))
-            except TimeoutError:
-                raise self._late() from None
-            except OSError:
-                raise self._box.ended() from None
             if not part:
                 raise self._box.ended()
             received += part
         return received
 
-    def _wait(self) -> None:
-        """Let the next use of the socket wait until the file's time is over, and no longer."""
-        left = self._box.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._line.settimeout(left)
-
-    def _late(self) -> StudentFileError:
-        self._box.end()
-        return self.error(f"it was not done after {self._box.seconds} seconds, and was ended")
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Use the socket until the file's time is over, and no longer."""
+        try:
+            left = self._box.deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._line.settimeout(left)
+            yield
+        except TimeoutError:
+            self._box.end()
+            late = f"it was not done after {self._box.seconds} seconds, and was ended"
+            raise self.error(late) from None
+        except OSError:
+            raise self._box.ended() from None

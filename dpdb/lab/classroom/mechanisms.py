@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError, did_you_mean
-from dpdb.lab.attacks.chances import Threshold, ThresholdNoise
+from dpdb.lab.attacks.chances import MOST, Threshold, ThresholdNoise, sparse_vector
 from dpdb.records import dataclass
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 Values = Sequence[float]
+Several = tuple[float, ...]
+"""Numbers that come out of one run together."""
 Function = Callable[[list[float], float, "np.random.Generator"], object]
 """From values, ε and a generator of random numbers to a number, or a tuple of numbers."""
 
@@ -42,8 +44,6 @@ COARSE = 10
 QUESTIONS = 3
 PAIRS = 20
 """In a sparse vector: questions about one person, each with its opposite."""
-MOST = 10
-"""In a sparse vector: number of yes after which it ends, c in [LSL17]."""
 FEWEST = 3
 NOTHING = 100
 
@@ -58,17 +58,13 @@ def forgotten_sensitivity(values: list[float], epsilon: float, rng: np.random.Ge
     return sum(values) + _noise(1 / epsilon, rng)
 
 
-def reused_noise(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, float]:
+def reused_noise(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """Two counts, of everybody and of the first half, with the same noise."""
     noise = _noise(2 / epsilon, rng)
     return sum(values) + noise, sum(values[:4]) + noise
 
 
-def unsplit_budget(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, ...]:
+def unsplit_budget(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """Three answers to one question, each with noise of scale 1/ε, for one ε."""
     return tuple(sum(values) + _noise(1 / epsilon, rng) for _ in range(QUESTIONS))
 
@@ -108,20 +104,14 @@ def withheld(values: list[float], epsilon: float, rng: np.random.Generator) -> f
     return 0 if sum(values) < FEWEST else sum(values) + _noise(1 / epsilon, rng)
 
 
-def sparse_vector_1(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, ...]:
+def sparse_vector_1(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """Tells if counts are 1 or more, as Lyu, Su and Li prove it, with c = 10."""
-    noise = ThresholdNoise(threshold=2 / epsilon, answers=4 * MOST / epsilon, most=MOST)
-    return _yes(values, noise, rng)
+    return _yes(values, sparse_vector(1, epsilon), rng)
 
 
-def sparse_vector_2(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, ...]:
+def sparse_vector_2(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """The same, with a new threshold after each yes (Dwork and Roth 2014)."""
-    noise = ThresholdNoise(2 * MOST / epsilon, 4 * MOST / epsilon, MOST, renewed=True)
-    return _yes(values, noise, rng)
+    return _yes(values, sparse_vector(2, epsilon), rng)
 
 
 def sparse_vector_3(values: list[float], epsilon: float, rng: np.random.Generator) -> float:
@@ -134,29 +124,22 @@ def sparse_vector_3(values: list[float], epsilon: float, rng: np.random.Generato
     return last if last >= threshold else NOTHING
 
 
-def sparse_vector_4(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, ...]:
+def sparse_vector_4(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """The same, with other noise (Lee and Clifton 2014)."""
-    noise = ThresholdNoise(threshold=4 / epsilon, answers=4 / (3 * epsilon), most=MOST)
-    return _yes(values, noise, rng)
+    return _yes(values, sparse_vector(4, epsilon), rng)
 
 
-def sparse_vector_5(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, ...]:
+def sparse_vector_5(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """The same, with no noise on counts and no end (Stoddard et al. 2014)."""
-    return _yes(values, ThresholdNoise(threshold=2 / epsilon, answers=0), rng)
+    return _yes(values, sparse_vector(5, epsilon), rng)
 
 
-def sparse_vector_6(
-    values: list[float], epsilon: float, rng: np.random.Generator
-) -> tuple[float, ...]:
+def sparse_vector_6(values: list[float], epsilon: float, rng: np.random.Generator) -> Several:
     """The same, with less noise and no end (Chen et al. 2015)."""
-    return _yes(values, ThresholdNoise(threshold=2 / epsilon, answers=2 / epsilon), rng)
+    return _yes(values, sparse_vector(6, epsilon), rng)
 
 
-def _yes(values: list[float], noise: ThresholdNoise, rng: np.random.Generator) -> tuple[float, ...]:
+def _yes(values: list[float], noise: ThresholdNoise, rng: np.random.Generator) -> Several:
     """Number of yes to a count of one person, and to the count of the opposite, asked in turn."""
     run, yes = Threshold(noise, rng), [0, 0]
     for place, count in enumerate([sum(values), 1 - sum(values)] * PAIRS):
@@ -175,11 +158,15 @@ def _noise(scale: float, rng: np.random.Generator) -> float:
 class Exercise:
     """A mechanism to be audited in class."""
 
-    name: str
     function: Function
     explanation: str
     """The mistake, and what keeps it out of dpdb."""
     values: Values = Mechanism.values
+
+    @property
+    def name(self) -> str:
+        """The name on the command line: that of the function, with hyphens."""
+        return self.function.__name__.replace("_", "-")
 
     @property
     def title(self) -> str:
@@ -194,40 +181,34 @@ class Exercise:
 
 EXERCISES = (
     Exercise(
-        "laplace",
         laplace,
         "No mistake: one person changes a count by 1, and the scale is 1/ε. The bound comes near "
         "to ε and stays below it. An audit cannot prove that a mechanism is private, only that "
         "one is not.",
     ),
     Exercise(
-        "forgotten-sensitivity",
         forgotten_sensitivity,
         f"One person can change the sum by {LARGEST}, so the scale has to be {LARGEST}/ε. What is "
         f"called ε = 1 is ε = {LARGEST}. dpdb reads Δf off the declared bounds.",
         values=(3, 7, 0, 5, LARGEST),
     ),
     Exercise(
-        "reused-noise",
         reused_noise,
         "One answer less the other is exact: the noise is gone, and it does not matter how large "
         "it was. dpdb draws noise anew for every release.",
     ),
     Exercise(
-        "unsplit-budget",
         unsplit_budget,
         f"{QUESTIONS} answers at ε are {QUESTIONS}·ε together: their mean is nearer to the truth "
         "than any of them. dpdb gives each a part of ε, and answers the same question from memory.",
     ),
     Exercise(
-        "rounded-first",
         rounded_first,
         f"One person can tip the rounding, and then moves the count by {COARSE} and not by 1. "
         "dpdb adds noise first; what is rounded after that tells no more.",
         values=(0, 1, 1, 1, 0, 1, 1, 1),
     ),
     Exercise(
-        "fixed-seed",
         fixed_seed,
         "The noise is the same number every time, so the answer is one number with the person and "
         "another without. The bound is the most that so many runs can prove; the true ε has no "
@@ -235,14 +216,12 @@ EXERCISES = (
         values=(0, 1, 1, 0, 1),
     ),
     Exercise(
-        "doubles",
         doubles,
         "A double near 0 has more binary places than one near 1, so that 0 + noise can be what 1 + "
         "noise cannot (dpdb lab floating-point). dpdb draws whole numbers, exactly, on a grid.",
         values=(1,),
     ),
     Exercise(
-        "randomised-response",
         randomised_response,
         "No mistake: a yes is e^ε times as likely from who has it as from who has not, and the "
         "other way round. The bound comes near to ε, and the one who sees the report may be the "
@@ -250,14 +229,12 @@ EXERCISES = (
         values=(1,),
     ),
     Exercise(
-        "coin-for-yes",
         coin_for_yes,
         "Nobody says yes who has nothing to hide, so a yes is certain to be true. The coin has to "
         "be tossed by everybody.",
         values=(1,),
     ),
     Exercise(
-        "withheld",
         withheld,
         f"Whether a count is withheld follows from the exact count: with {FEWEST} people there is "
         f"a number, with {FEWEST - 1} there is none. dpdb decides such things by noisy counts, and "
@@ -265,42 +242,36 @@ EXERCISES = (
         values=(1, 1, 1),
     ),
     Exercise(
-        "sparse-vector-1",
         sparse_vector_1,
         "No mistake: the noise on the counts grows with the number of yes, and the run ends after "
         "so many (dpdb lab sparse-vector has the story of all six).",
         values=(1,),
     ),
     Exercise(
-        "sparse-vector-2",
         sparse_vector_2,
         "No mistake, and more noise than is needed: the threshold may stay after a yes, and then "
         "its noise need not grow with c.",
         values=(1,),
     ),
     Exercise(
-        "sparse-vector-3",
         sparse_vector_3,
         "A count that is told bounds the noisy threshold, and every no before it then tells "
         "something. With more questions more is told, without end.",
         values=(1,),
     ),
     Exercise(
-        "sparse-vector-4",
         sparse_vector_4,
         "The noise on the counts does not grow with the number c of yes. What is called ε = 1 is "
         f"up to (1 + 6c)/4 = {(1 + 6 * MOST) / 4:g}.",
         values=(1,),
     ),
     Exercise(
-        "sparse-vector-5",
         sparse_vector_5,
         "There is no noise on the counts. Yes to the one and no to the opposite is possible in one "
         "of the two cases only.",
         values=(1,),
     ),
     Exercise(
-        "sparse-vector-6",
         sparse_vector_6,
         "Nothing ends the run, and each yes costs: with more questions more is told, without end.",
         values=(1,),

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from dpdb.lab.classroom.room import UNKNOWN, Asker, Stage, coins, play, right, stages
+from dpdb.lab.classroom.room import UNKNOWN, Asker, Stage, Turn, coins, play, right, stages
 from dpdb.lab.live.parts import Event, Seat
 from dpdb.lab.live.state import ClassFile
 from dpdb.records import dataclass
@@ -104,7 +103,7 @@ class Game:
         state, room = self._file.state, self._file.state.room
         if room.stage is None:
             return None
-        who, turn = "", _fresh(len(room.bits))
+        who, turn = "", asdict(Turn("", "", 0, UNKNOWN * len(room.bits)))
         if room.class_asks:
             if room.asked:
                 turn = room.asked[-1]["turn"]
@@ -166,9 +165,3 @@ class Game:
             await asyncio.sleep(PAUSE)
             while self.paused:
                 await asyncio.sleep(PAUSE)
-
-
-def _fresh(chairs: int) -> dict[str, Any]:
-    """The turn before the first question."""
-    return {"sql": "", "answer": "", "asked": 0, "guesses": UNKNOWN * chairs, "left": None,
-            "honest": "", "refused": False}  # fmt: skip

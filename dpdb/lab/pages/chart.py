@@ -188,20 +188,20 @@ def _square(left: float, top: float) -> Curve:
 def _bars(figure: Bars, canvas: Canvas, axes: Axes) -> None:
     """Bars with their intervals, ceilings as diamonds, and the level as a dotted line."""
     for row, bar in enumerate(figure.bars):
-        reach = [[bar.value - bar.low], [bar.high - bar.value]]
-        axes.barh(row, bar.value, 0.65, color=LIGHT[bar.colour])
-        axes.errorbar(bar.value, row, xerr=reach, color=_INK, capsize=4, clip_on=False)
+        reach = [[bar.rate - bar.low], [bar.high - bar.rate]]
+        axes.barh(row, bar.rate, 0.65, color=LIGHT[bar.colour])
+        axes.errorbar(bar.rate, row, xerr=reach, color=_INK, capsize=4, clip_on=False)
         if bar.ceiling is not None:
             inside = LIGHT["s0" if bar.broken else "paper"]
             axes.plot(bar.ceiling, row, "d", color=_INK, markerfacecolor=inside, markersize=11,
                       clip_on=False, zorder=3)  # fmt: skip
-        axes.annotate(f"{bar.value:.1%}", (1, row), (12, 0), textcoords="offset points",
+        axes.annotate(f"{bar.rate:.1%}", (1, row), (12, 0), textcoords="offset points",
                       va="center", weight="bold")  # fmt: skip
     if figure.level is not None:
         axes.axvline(figure.level, color=_INK, linestyle=":")
     axes.set_yticks(
         range(len(figure.bars)),
-        [textwrap.fill(printable(bar.label), _BAR_LETTERS) for bar in figure.bars],
+        [textwrap.fill(printable(bar.defence), _BAR_LETTERS) for bar in figure.bars],
     )
     axes.tick_params(axis="y", length=0, labelcolor=_INK)
     axes.set(xlim=(0, 1), ylim=(len(figure.bars) - 0.5, -0.5))

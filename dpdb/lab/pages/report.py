@@ -21,8 +21,6 @@ _COLOURS = {Side.OFF: ("s0",), Side.FOIL: ("s2", "soft"), Side.PRIVATE: ("s1", "
 """The colours of defences: red, amber, blue and others; where they do not suffice they recur."""
 HEADINGS = {"off": "Without privacy", "foil": "With another defence:", "private": "With privacy,"}
 """Headings of the runs, by the side of the defence."""
-_ROUNDING = 1e-9
-"""A rate that is worked out can be above its ceiling by so much through the rounding of doubles."""
 SHOWN_FIRST = 2
 """Number of exchanges shown from the beginning; the last exchange follows."""
 
@@ -63,26 +61,15 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Success:
-    """A bar of the chart: how often the attack succeeded."""
+class Success(Bar):
+    """A bar of the chart, and where its rate comes from."""
 
-    defence: str
     side: str
-    colour: str
     epsilon: float | None
     known: str
     """`exact`, `model` or `runs`: worked out, or counted in trials of a model or in runs."""
     hits: int | None
     tries: int | None
-    rate: float
-    low: float
-    high: float
-    ceiling: float | None
-
-    @property
-    def broken(self) -> bool:
-        """Whether the defence claims an ε that this rate belies."""
-        return self.ceiling is not None and self.low > self.ceiling + _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -259,19 +246,4 @@ def _text(value: object) -> str:
 
 def rates(report: Report) -> Bars:
     """Bars of success rates with their 95 % intervals and ceilings, and the rate of guessing."""
-    return Bars(
-        title=f"Success rates of {report.title}",
-        bars=[
-            Bar(
-                label=success.defence,
-                colour=success.colour,
-                value=success.rate,
-                low=success.low,
-                high=success.high,
-                ceiling=success.ceiling,
-                broken=success.broken,
-            )
-            for success in report.successes
-        ],
-        level=report.baseline,
-    )
+    return Bars(f"Success rates of {report.title}", report.successes, report.baseline)

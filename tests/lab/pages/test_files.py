@@ -24,7 +24,7 @@ LINES = Lines(
 TILES = Tiles("Tiles", ("yes", "<no>"), [TileRow("all", [0, 1, 1]), TileRow("none", [1] * 65)])
 BARS = Bars(
     "Bars",
-    [Bar("one", "s0", 0.5, 0.4, 0.7, 0.3, broken=True), Bar("two", "s1", 0.25, 0.1, 0.3)],
+    [Bar("one", "s0", 0.5, 0.4, 0.7, 0.3), Bar("two", "s1", 0.25, 0.1, 0.3, None)],
     0.2,
 )
 CHARTS = [LINES, TILES, BARS]
@@ -191,7 +191,7 @@ def test_names_cannot_act(tmp_path: Path) -> None:
     charts = [
         Lines(hostile, hostile, [ChartLine(hostile, CURVE)], 3.0, hostile, hostile),
         Tiles(hostile, (hostile,), [TileRow(hostile, [0, 0])]),
-        Bars(hostile, [Bar(hostile, "s0", 0.5, 0.4, 0.7)]),
+        Bars(hostile, [Bar(hostile, "s0", 0.5, 0.4, 0.7, None)]),
     ]
     for chart, number in zip(charts, (5, 3, 2), strict=True):
         root = saved(chart, tmp_path)
