@@ -315,7 +315,7 @@ class _Rebuilt:
 
 
 def _begun(book: Book, first: Entry) -> _Rebuilt | None:
-    """Nothing, where the first entry opens a budget; None where it does not."""
+    """The state before the first entry; None where that does not open a budget."""
     match first.event:
         case Decision(action="open", since=0, version=0) as decision:
             return _Rebuilt(book, Spent(neighbors_in(decision.terms)))

@@ -138,7 +138,7 @@ class LastingLedger(Ledger, ReleaseStore):
 
     @property
     def query_limits(self) -> tuple[QueryLimit, ...]:
-        """The session has one, and the budget where its terms say so."""
+        """The session's limit and, if the policy sets one, that of the lasting budget."""
         assert self.policy.lasting is not None
         most = self.policy.lasting.queries_in_all
         with self._session.opened.lock:

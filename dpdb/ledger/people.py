@@ -23,6 +23,7 @@ from dpdb.errors import LedgerError, UsageError, did_you_mean
 from dpdb.ledger.book.book import Account, Book
 from dpdb.ledger.book.corrections import open_book
 from dpdb.ledger.book.state import decision_of
+from dpdb.ledger.protocol import seal
 from dpdb.policy.budget import LONGEST_NAME, LastingBudget, is_name
 from dpdb.records import dataclass
 
@@ -62,7 +63,7 @@ class User:
 
     def seal(self, key: bytes) -> bytes:
         """The message authentication code of all of it."""
-        return _seal(key, self.name, self.text)
+        return seal(key, _PURPOSE, (self.name, self.text))
 
     @property
     def mark(self) -> str:
@@ -118,7 +119,7 @@ def users(book: Book, key: bytes) -> dict[str, User]:
 def _checked(book: Book, key: bytes, rows: list[tuple[str, str, bytes]]) -> dict[str, User]:
     found = dict[str, User]()
     for name, text, kept in rows:
-        if not hmac.compare_digest(_seal(key, name, text), kept):
+        if not hmac.compare_digest(seal(key, _PURPOSE, (name, text)), kept):
             raise LedgerError(
                 f"the account {name} in {book.place} was changed by something else than dpdb",
                 hint=f"dpdb user remove {name} POLICY, and add it again",
@@ -288,11 +289,6 @@ def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
     text = _normal(password[: LONGEST_PASSWORD * 4])
     given = text.encode(errors="surrogatepass")
     return hashlib.scrypt(given, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY)
-
-
-def _seal(key: bytes, name: str, text: str) -> bytes:
-    own = hmac.digest(key, _PURPOSE, "sha256")
-    return hmac.digest(own, repr((name, text)).encode(), "sha256")
 
 
 def _normal(text: str) -> str:

@@ -276,7 +276,12 @@ class Ledger(Protocol):
 
 
 _PURPOSE = b"a release that is kept"
-"""Sets these seals apart from the digests of data, which have the same key."""
+
+
+def seal(key: bytes, purpose: bytes, texts: tuple[str, ...]) -> bytes:
+    """The message authentication code of texts, by a key of their purpose that `key` leads to."""
+    own = hmac.digest(key, purpose, "sha256")
+    return hmac.digest(own, repr(texts).encode(), "sha256")
 
 
 @dataclass(frozen=True)
@@ -289,9 +294,7 @@ class Kept:
 
     def seal(self, key: bytes) -> bytes:
         """The message authentication code of all of it."""
-        message = repr((self.scope, self.who, self.text)).encode()
-        own = hmac.digest(key, _PURPOSE, "sha256")
-        return hmac.digest(own, message, "sha256")
+        return seal(key, _PURPOSE, (self.scope, self.who, self.text))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ nothing that changes what an answer tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
@@ -110,25 +110,16 @@ def tables_in(terms: TermTexts) -> tuple[Table, ...]:
         Table(
             name,
             Path(),
-            tuple(_column(each, told) for each, told in table["columns"].items()),
-            table["unit"],
-            _rows_in(table),
-            _csv_format(table["csv"]),
-            _reference_in(table.get("chain")),
-            bool(table.get("public")),
-            tuple(table.get("key") or ()),
-            tuple((table.get("at_most") or {}).items()),
-            table.get("groups_per_unit"),
-            table.get("stored_as"),
-            rows_held_per_unit=table.get("rows_held_per_unit"),
-            finds_cap=table["rows_per_unit"] == "find",
-            kind=table.get("kind") or "",
-            owners=tuple(
-                OwnedBy(kind, column, _reference_in(chain))
-                for kind, column, chain in table.get("owners") or ()
+            tuple(
+                Column(each, Kind(of["type"]), **_read(_COLUMN, of))
+                for each, of in told["columns"].items()
             ),
+            rows_per_unit=_rows_in(told),
+            rows_held_per_unit=told.get("rows_held_per_unit"),
+            finds_cap=told["rows_per_unit"] == "find",
+            **_read(_TABLE, told),
         )
-        for name, table in terms["tables"].items()
+        for name, told in terms["tables"].items()
     )
 
 
@@ -158,26 +149,15 @@ def check_session(terms: TermTexts, policy: Policy) -> None:
 
 
 def _described_table(table: Table) -> TermTexts:
-    """The declaration of a table; keys that older ledgers lack are None if not declared."""
+    """The declaration of a table."""
     return {
-        "unit": table.unit,
+        **_written(_TABLE, table),
         "rows_per_unit": "find" if table.finds_cap else table.rows_per_unit,
-        "csv": {
-            **asdict(table.csv),
-            "multiline": None if table.csv.multiline else False,
-            "comment": table.csv.comment or None,
-            "skip": table.csv.skip or None,
+        "columns": {
+            column.name: {"type": str(column.kind), **_written(_COLUMN, column)}
+            for column in table.columns
         },
-        "columns": {column.name: _described_column(column) for column in table.columns},
-        "chain": _reference(table.chain),
-        "public": table.public or None,
-        "key": sorted(table.key) or None,
-        "at_most": dict(table.at_most) or None,
-        "groups_per_unit": table.groups_per_unit,
-        "stored_as": table.stored_as,
         "rows_held_per_unit": _held(table),
-        "kind": table.kind or None,
-        "owners": [[e.kind, e.column, _reference(e.chain)] for e in table.owners] or None,
     }
 
 
@@ -195,58 +175,6 @@ def _rows_in(table: TermTexts) -> int:
     return int((held or usual_rows_held(1)) if rows == "find" else rows)
 
 
-def _csv_format(told: TermTexts) -> CsvFormat:
-    known = {key: value for key, value in told.items() if value is not None}
-    return CsvFormat(**{**known, "multiline": told.get("multiline") is not False})
-
-
-def _described_column(column: Column) -> TermTexts:
-    return {
-        "type": str(column.kind),
-        "lower": _fraction_text(column.lower),
-        "upper": _fraction_text(column.upper),
-        "step": str(column.step),
-        "values": None if column.values is None else [_tagged(value) for value in column.values],
-        "nullable": column.nullable,
-        "tight": column.tight,
-        "guessed": column.guessed,
-        "references": _reference(column.references),
-        "values_from": _reference(column.values_from),
-        "length": None if column.length == LONGEST_TEXT else column.length,
-        "cells": None if column.cells == PLAIN else _described_cells(column.cells),
-    }
-
-
-def _described_cells(form: CellFormat) -> TermTexts:
-    return {**asdict(form), "formats": list(form.formats), "null": list(form.null)}
-
-
-def _cells(told: TermTexts | None) -> CellFormat:
-    if told is None:
-        return PLAIN
-    texts = {"formats": tuple(told["formats"]), "null": tuple(told["null"])}
-    return CellFormat(**{**told, **texts})
-
-
-def _column(name: str, told: TermTexts) -> Column:
-    values = told["values"]
-    return Column(
-        name,
-        Kind(told["type"]),
-        None if told["lower"] is None else ratio(told["lower"]),
-        None if told["upper"] is None else ratio(told["upper"]),
-        ratio(told["step"]),
-        None if values is None else tuple(_untagged(value) for value in values),
-        told["nullable"],
-        told["tight"],
-        told["guessed"],
-        _reference_in(told.get("references")),
-        _reference_in(told.get("values_from")),
-        told.get("length") or LONGEST_TEXT,
-        _cells(told.get("cells")),
-    )
-
-
 def _reference(named: Reference | None) -> list[str] | None:
     return None if named is None else [named.table, named.column]
 
@@ -255,20 +183,75 @@ def _reference_in(told: Sequence[str] | None) -> Reference | None:
     return None if told is None else Reference(*told)
 
 
-def _fraction_text(value: Fraction | None) -> str | None:
-    return None if value is None else str(value)
+def _tagged(values: Sequence[Value]) -> list[bool | int | str | list[str]]:
+    """Declared values; a fraction is a list of one text, as text is a value itself."""
+    return [[str(value)] if isinstance(value, Fraction) else value for value in values]
 
 
-def _tagged(value: Value) -> bool | int | str | list[str]:
-    """A declared value; a fraction is a list of one text, as text is a value itself."""
-    return [str(value)] if isinstance(value, Fraction) else value
+def _untagged(told: Sequence[Any]) -> tuple[Value, ...]:
+    return tuple(ratio(value[0]) if isinstance(value, list) else value for value in told)
 
 
-def _untagged(value: Any) -> Value:  # noqa: ANN401 (JSON)
-    if isinstance(value, list):
-        return ratio(value[0])
-    told: Value = value
-    return told
+def _csv(form: CsvFormat) -> TermTexts:
+    later = {"multiline": None if form.multiline else False, "comment": form.comment or None,
+             "skip": form.skip or None}  # fmt: skip
+    return {**asdict(form), **later}
+
+
+def _csv_in(told: TermTexts) -> CsvFormat:
+    return CsvFormat(**{key: value for key, value in told.items() if value is not None})
+
+
+def _cells(form: CellFormat) -> TermTexts | None:
+    lists = {"formats": list(form.formats), "null": list(form.null)}
+    return None if form == PLAIN else {**asdict(form), **lists}
+
+
+def _cells_in(told: TermTexts) -> CellFormat:
+    return CellFormat(**{**told, "formats": tuple(told["formats"]), "null": tuple(told["null"])})
+
+
+def _owners(owners: Sequence[OwnedBy]) -> list[list[Any]] | None:
+    return [[each.kind, each.column, _reference(each.chain)] for each in owners] or None
+
+
+def _owners_in(told: Sequence[Sequence[Any]]) -> tuple[OwnedBy, ...]:
+    return tuple(OwnedBy(kind, column, _reference_in(chain)) for kind, column, chain in told)
+
+
+_Forms = Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]
+"""How the value of each field is written in the terms, and how it is read.
+
+A field is None in the terms where it has its default, and may be missing in older ledgers.
+"""
+_AS_IT_IS = (lambda value: value, lambda value: value)
+_COLUMN: _Forms = {
+    **dict.fromkeys(("lower", "upper", "step"), (str, ratio)),
+    "values": (_tagged, _untagged),
+    **dict.fromkeys(("nullable", "tight", "guessed"), _AS_IT_IS),
+    **dict.fromkeys(("references", "values_from"), (_reference, _reference_in)),
+    "length": (lambda most: None if most == LONGEST_TEXT else most, int),
+    "cells": (_cells, _cells_in),
+}
+_TABLE: _Forms = {
+    **dict.fromkeys(("unit", "groups_per_unit", "stored_as"), _AS_IT_IS),
+    "csv": (_csv, _csv_in),
+    "chain": (_reference, _reference_in),
+    "public": (lambda public: public or None, bool),
+    "key": (lambda names: sorted(names) or None, tuple),
+    "at_most": (lambda most: dict(most) or None, lambda told: tuple(told.items())),
+    "kind": (lambda kind: kind or None, str),
+    "owners": (_owners, _owners_in),
+}
+
+
+def _written(forms: _Forms, record: Column | Table) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in forms}
+    return {k: None if value is None else forms[k][0](value) for k, value in values.items()}
+
+
+def _read(forms: _Forms, told: TermTexts) -> dict[str, Any]:
+    return {name: forms[name][1](told[name]) for name in forms if told.get(name) is not None}
 
 
 def _differences(there: Any, here: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
