@@ -27,67 +27,51 @@ NAMES = {
 }  # fmt: skip
 """Names of commands, some with their first argument, and the command that each stands for."""
 
-_FILE = "dpdb FILE.csv starts with another file: leave with .quit first"
-_ONE_FILE = "dpdb FILE FILE starts with several files; .quit leaves"
-_ROWS = "single rows are never shown; .schema shows what is declared"
-_READ_ONLY = "tables are only read; .once FILE writes the next answer to a file"
-_PROGRAMS = "dpdb runs no other programs: open another terminal"
-_FOLDER = "files are named from the folder that dpdb was started in"
-_CONSTANTS = "write the constants into the statement"
-_HEADER = "answers always have a header; .mode csv is the plainest"
-_NOISE = "EXPLAIN SELECT … shows the noise and the cost"
-_LIBRARY = ".help functions lists what can be called"
-
-ANSWERS = {
-    ".headers": _HEADER, ".header": _HEADER, "\\t": _HEADER,
-    "\\a": ".mode csv is the plainest, .mode vertical has a line for each column",
-    "\\H": ".mode markdown is the nearest",
-    "\\f": ".mode csv separates by commas", ".separator": ".mode csv separates by commas",
-    "\\pset": ".mode csv, json, markdown, box or vertical",
-    ".nullvalue": "a missing value is NULL, and empty in .mode csv",
-    ".width": "columns are as wide as their cells; .mode vertical has a line for each column",
-    ".maxwidth": "columns are as wide as their cells; .mode vertical has a line for each column",
-    ".columns": ".mode vertical has a line for each column",
-    ".rows": ".mode table has a line for each row",
-    ".maxrows": "all rows of an answer are shown; LIMIT n leaves the first n",
-    ".crosstabview": "COUNT(*) FILTER (WHERE …) makes a column for each condition",
-    "\\crosstabview": "COUNT(*) FILTER (WHERE …) makes a column for each condition",
-    ".open": _FILE, "\\c": _FILE, "\\connect": _FILE, "use": _FILE, "\\u": _FILE,
-    ".import": _ONE_FILE, ".load": _ONE_FILE, ".restore": _ONE_FILE, ".attach": _ONE_FILE,
-    "\\copy": _READ_ONLY, ".save": _READ_ONLY, ".backup": _READ_ONLY, ".clone": _READ_ONLY,
-    ".dump": _ROWS, ".sha3sum": _ROWS, ".recover": _ROWS,
-    ".indexes": ".schema shows what is declared; there are no indexes",
-    ".indices": ".schema shows what is declared; there are no indexes",
-    "\\di": ".schema shows what is declared; there are no indexes",
-    "\\df": _LIBRARY, "\\da": _LIBRARY, "\\do": _LIBRARY, "\\sf": _LIBRARY,
-    "\\du": "dpdb budget show POLICY lists analysts, for the data owner",
-    "\\password": "dpdb has no passwords; --analyst NAME says who asks",
-    ".budget": "SHOW BUDGET; says what is left",
-    "\\conninfo": "SHOW BUDGET; says what is left",
-    ".stats": "SHOW BUDGET; says what is left", ".limit": "SHOW BUDGET; says what is left",
-    ".changes": "SHOW BUDGET; says what is left",
-    ".explain": _NOISE, ".eqp": _NOISE, ".scanstats": _NOISE, ".trace": _NOISE,
-    ".timing": ".timer on shows how long an answer took",
-    ".shell": _PROGRAMS, ".system": _PROGRAMS, "\\!": _PROGRAMS, "system": _PROGRAMS,
-    ".cd": _FOLDER, "\\cd": _FOLDER,
-    "\\set": _CONSTANTS, "\\unset": _CONSTANTS, ".parameter": _CONSTANTS, "\\prompt": _CONSTANTS,
-    ".echo": "a comment begins with --", ".print": "a comment begins with --",
-    "\\echo": "a comment begins with --", "\\qecho": "a comment begins with --",
-    ".log": ".output FILE writes answers to a file",
-    ".bail": "dpdb --on-error continue goes on after a failure",
-    ".prompt": "the prompt is always dpdb>", "\\R": "the prompt is always dpdb>",
-    ".highlight": ".color off turns colours off", ".multiline": "a statement ends with ;",
-    ".singleline": "a statement ends with ;", "\\g": "a statement ends with ;",
-    "\\gx": "\\x shows a line for each column; a statement ends with ;",
-    "\\G": "\\x shows a line for each column; a statement ends with ;",
-    "pager": ".pager on shows long answers in $PAGER",
-    "\\watch": "a repeated statement is free, and has the same answer",
-    "watch": "a repeated statement is free, and has the same answer",
-    "\\p": ".history shows what was typed", "\\fs": ".history shows what was typed",
-    "\\r": "Ctrl-C drops what is typed", "clear": "Ctrl-L clears the screen",
-    "cls": "Ctrl-L clears the screen", "\\encoding": "everything is UTF-8",
+_INSTEAD = {
+    "answers always have a header; .mode csv is the plainest": ".headers .header \\t",
+    ".mode csv is the plainest, .mode vertical has a line for each column": "\\a",
+    ".mode markdown is the nearest": "\\H",
+    ".mode csv separates by commas": "\\f .separator",
+    ".mode csv, json, markdown, box or vertical": "\\pset",
+    "a missing value is NULL, and empty in .mode csv": ".nullvalue",
+    "columns are as wide as their cells; .mode vertical has a line for each column":
+        ".width .maxwidth",
+    ".mode vertical has a line for each column": ".columns",
+    ".mode table has a line for each row": ".rows",
+    "all rows of an answer are shown; LIMIT n leaves the first n": ".maxrows",
+    "COUNT(*) FILTER (WHERE …) makes a column for each condition": ".crosstabview \\crosstabview",
+    "dpdb FILE.csv starts with another file: leave with .quit first": ".open \\c \\connect use \\u",
+    "dpdb FILE FILE starts with several files; .quit leaves": ".import .load .restore .attach",
+    "tables are only read; .once FILE writes the next answer to a file":
+        "\\copy .save .backup .clone",
+    "single rows are never shown; .schema shows what is declared": ".dump .sha3sum .recover",
+    ".schema shows what is declared; there are no indexes": ".indexes .indices \\di",
+    ".help functions lists what can be called": "\\df \\da \\do \\sf",
+    "dpdb budget show POLICY lists analysts, for the data owner": "\\du",
+    "dpdb has no passwords; --analyst NAME says who asks": "\\password",
+    "SHOW BUDGET; says what is left": ".budget \\conninfo .stats .limit .changes",
+    "EXPLAIN SELECT … shows the noise and the cost": ".explain .eqp .scanstats .trace",
+    ".timer on shows how long an answer took": ".timing",
+    "dpdb runs no other programs: open another terminal": ".shell .system \\! system",
+    "files are named from the folder that dpdb was started in": ".cd \\cd",
+    "write the constants into the statement": "\\set \\unset .parameter \\prompt",
+    "a comment begins with --": ".echo .print \\echo \\qecho",
+    ".output FILE writes answers to a file": ".log",
+    "dpdb --on-error continue goes on after a failure": ".bail",
+    "the prompt is always dpdb>": ".prompt \\R",
+    ".color off turns colours off": ".highlight",
+    "a statement ends with ;": ".multiline .singleline \\g",
+    "\\x shows a line for each column; a statement ends with ;": "\\gx \\G",
+    ".pager on shows long answers in $PAGER": "pager",
+    "a repeated statement is free, and has the same answer": "\\watch watch",
+    ".history shows what was typed": "\\p \\fs",
+    "Ctrl-C drops what is typed": "\\r",
+    "Ctrl-L clears the screen": "clear cls",
+    "everything is UTF-8": "\\encoding",
 }  # fmt: skip
-"""Commands of other shells without a counterpart, and what to do or type instead."""
+"""What to do or type instead of the commands of other shells that have no counterpart."""
+ANSWERS = {name: text for text, names in _INSTEAD.items() for name in names.split()}
+"""The answer to each of these commands."""
 
 SETTLED = {
     ".headers on": "answers always have a header",

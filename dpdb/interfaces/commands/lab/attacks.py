@@ -14,7 +14,7 @@ import dpdb
 from dpdb.answers.formats.json_lines import dumped
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.arguments import data_file, epsilon_as_float, limit, seed, trials
-from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, write
+from dpdb.interfaces.cli.parsers import Parser, add_force, make_folder, show_progress, write
 from dpdb.interfaces.commands.lab.class_files import audit, score
 from dpdb.interfaces.commands.lab.room import main as room
 from dpdb.interfaces.commands.lab.serve import main as serve
@@ -86,12 +86,8 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=seed, default=1, metavar="S", help="the same seed gives the same story")
     add("--limit", type=limit, default=TIME_LIMIT, metavar="S",
         help=f"seconds that a FILE.py has (default: {TIME_LIMIT})")  # fmt: skip
-    add(
-        "--data",
-        type=data_file,
-        metavar="FILE.csv",
-        help="on this file, where the attack suits any",
-    )
+    add("--data", type=data_file, metavar="FILE.csv",
+        help="on this file, where the attack suits any")  # fmt: skip
     add("--json", action="store_true", help="print the report as a JSON object")
     add("--html", type=Path, metavar="FILE", help="write a page to look at and to print")
     add("--step", action="store_true", help="stop before each query, and ask the class what comes")
@@ -219,21 +215,13 @@ def _try_attack(attack: Attack, options: argparse.Namespace) -> Report:
     if options.data:
         attack, scenes = attack.on(DataFile.read(options.data))
     defences = attack.defences(options.epsilon or PROTECTED_AT)
-    shown = sys.stderr.isatty()
     trials = run_trials(
-        attack,
-        defences,
-        options.trials,
-        options.seed,
-        scenes=scenes,
-        progress=_progress if shown else None,
+        attack, defences, options.trials, options.seed, scenes=scenes, progress=_progress
     )
     points = () if options.data or options.trials else curve(attack, trials.showings, options.seed)
-    if shown:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    show_progress("")
     return report_of(trials, points)
 
 
 def _progress(attack: Attack, defence: Defence) -> None:
-    told = printable(f"{attack.name}: {defence.label} …")
-    print(f"\r\033[K{told}", end="", file=sys.stderr, flush=True)
+    show_progress(printable(f"{attack.name}: {defence.label} …"))

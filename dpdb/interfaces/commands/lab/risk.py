@@ -74,12 +74,8 @@ def parser() -> argparse.ArgumentParser:
         help="one aggregate over the file; may be given again")  # fmt: skip
     add("--max-risk", type=_risk, metavar="R",
         help="find the epsilon at which no belief is above this, as 0.3333 or 1/3")  # fmt: skip
-    add(
-        "--epsilon",
-        type=epsilon_as_float,
-        metavar="E",
-        help="show risk and beliefs at this epsilon",
-    )
+    add("--epsilon", type=epsilon_as_float, metavar="E",
+        help="show risk and beliefs at this epsilon")  # fmt: skip
     add("--response", type=_number, metavar="X", help="beliefs after this answer")
     add("--simulate", action="store_true", help="beliefs after an answer drawn with noise")
     add("--missing", type=_number, metavar="VALUE",

@@ -24,7 +24,10 @@ def main(words: list[str]) -> int:
     options = _parser().parse_args(words)
     bits, whose = _bits(options)
     if options.html:
-        return _page(bits, whose, options)
+        from dpdb.lab.classroom.room import page  # noqa: PLC0415 (jinja2, numpy)
+
+        write(options.html, page(bits, whose, options.seed), force=options.force)
+        return 0
     from rich.console import Console  # noqa: PLC0415 (numpy, rich)
 
     from dpdb.lab.classroom.room import Projector, play, stages  # noqa: PLC0415
@@ -46,12 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("bits", nargs="*", metavar="BITS", help=f"from {FEWEST} to {MOST} zeros and ones")
-    add(
-        "--data",
-        type=data_file,
-        metavar="FILE.csv",
-        help="the first column of zeros and ones in it",
-    )
+    add("--data", type=data_file, metavar="FILE.csv",
+        help="the first column of zeros and ones in it")  # fmt: skip
     add("--html", type=Path, metavar="FILE", help="write a page that plays it")
     add("--delay", type=_seconds, default=0.15, metavar="S", help="seconds between two pictures")
     add("--seed", type=seed, default=1, metavar="S", help="the same seed, the same questions")
@@ -122,10 +121,3 @@ def _of_file(path: Path) -> tuple[tuple[int, ...], str]:
 def _seats(number: int) -> None:
     if not FEWEST <= number <= MOST:
         raise UsageError(f"a room has {FEWEST} to {MOST} seats, and these are {number} bits")
-
-
-def _page(bits: tuple[int, ...], whose: str, options: argparse.Namespace) -> int:
-    from dpdb.lab.classroom.room import page  # noqa: PLC0415 (jinja2, numpy)
-
-    write(options.html, page(bits, whose, options.seed), force=options.force)
-    return 0

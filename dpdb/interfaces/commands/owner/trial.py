@@ -31,13 +31,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = result.add_argument
     add("policy", type=Path, metavar="POLICY.toml", help="the policy of the tables")
-    add(
-        "-o",
-        dest="output",
-        type=Path,
-        metavar="DIR",
-        required=True,
-        help="the folder for the files",
-    )
+    add("-o", dest="output", type=Path, metavar="DIR", required=True,
+        help="the folder for the files")  # fmt: skip
     add_force(result)
     return result
