@@ -142,17 +142,12 @@ def unprotected_reports(planned: Plan, epsilon: Fraction | None) -> tuple[Releas
     `epsilon` is divided among them for noise of local sensitivity; None gives exact answers.
     """
     mechanism, share = (EXACT, Fraction(0)) if epsilon is None else (LOCAL, epsilon)
+    share /= planned.aggregates
     return tuple(
-        ReleaseReport(label, name, mechanism, None, None, share / planned.aggregates)
-        for label, name in _aggregates(planned)
+        ReleaseReport(aggregate_label(each, index), name.value, mechanism, None, None, share)
+        for each in planned.every_plan
+        for index, name in enumerate(estimate.aggregate.function for estimate in each.estimates)
     )
-
-
-def _aggregates(planned: Plan) -> Iterator[tuple[str, str]]:
-    """The label and the name of each aggregate, subqueries first."""
-    for each in planned.every_plan:
-        for index, estimate in enumerate(each.estimates):
-            yield aggregate_label(each, index), estimate.aggregate.function.value
 
 
 def aggregate_label(planned: Plan, index: int) -> str:

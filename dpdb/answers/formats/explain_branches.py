@@ -209,9 +209,7 @@ def origin_of_bounds(source: Source, name: str) -> str | None:
     """The origin of a column's bounds; None if they are those of a policy's column."""
     for scan in scans(_relation(source)):
         match scan.table:
-            case PerUnit(aggregate_columns=columns):
-                origin = "which follow from the cap and the bounds of a row"
-            case WindowedRows(window_columns=columns):
+            case PerUnit(aggregate_columns=columns) | WindowedRows(window_columns=columns):
                 origin = "which follow from the cap and the bounds of a row"
             case RowUnion(columns=columns):
                 origin = "which are around those of all parts"

@@ -68,7 +68,8 @@ def _tree(answer: AnswerRecord, whole: Plan, given: Collection[str]) -> Iterator
     """The tree of the releases, and the notes on them."""
     groups = [tuple(group) for _, group in groupby(answer.releases, lambda report: report.group)]
     total = whole.loss.epsilon
-    planned = zip(_releases(whole), groups, strict=True)
+    releases = (_Drawn(p, index) for p in whole.every_plan for index in range(len(p.releases)))
+    planned = zip(releases, groups, strict=True)
     for columns_for, drawn in groupby(planned, lambda pair: pair[0].columns):
         yield _fixed(printable(", ".join(columns_for)))
         parts = list(drawn)
@@ -131,13 +132,6 @@ class _Drawn:
         table = self.plan.table
         one = f"one {printable(table.unit_in_words)}"
         return one if table.unit is None else f"the rows of {one}"
-
-
-def _releases(plan: Plan) -> Iterator[_Drawn]:
-    """Every release, in the order of drawing."""
-    for each in plan.every_plan:
-        for index in range(len(each.releases)):
-            yield _Drawn(each, index)
 
 
 def _title(release: Release, reports: Sequence[ReleaseReport]) -> str:

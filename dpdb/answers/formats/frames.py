@@ -62,29 +62,15 @@ def _fitting(answer: AnswerRecord, *, intervals: bool) -> Iterator[tuple[str, Ki
             yield name, kind, cells
 
 
-_PANDAS = {
-    Kind.INTEGER: "Int64",
-    Kind.NUMBER: "Float64",
-    Kind.TEXT: "str",
-    Kind.BOOLEAN: "boolean",
-    Kind.DATE: "datetime64[s]",
-    Kind.TIMESTAMP: "datetime64[us]",
+_TYPES = {
+    Kind.INTEGER: ("Int64", "Int64", "int64"),
+    Kind.NUMBER: ("Float64", "Float64", "float64"),
+    Kind.TEXT: ("str", "String", "string"),
+    Kind.BOOLEAN: ("boolean", "Boolean", "bool"),
+    Kind.DATE: ("datetime64[s]", "Date", "date32"),
+    Kind.TIMESTAMP: ("datetime64[us]", "Datetime", "timestamp[us]"),
 }
-_POLARS = {
-    Kind.INTEGER: "Int64",
-    Kind.NUMBER: "Float64",
-    Kind.TEXT: "String",
-    Kind.BOOLEAN: "Boolean",
-    Kind.DATE: "Date",
-    Kind.TIMESTAMP: "Datetime",
-}
-_ARROW = {
-    Kind.INTEGER: "int64",
-    Kind.NUMBER: "float64",
-    Kind.TEXT: "string",
-    Kind.BOOLEAN: "bool_",
-    Kind.DATE: "date32",
-}
+"""The types that columns of each kind have in pandas, polars and Arrow."""
 
 
 def data_frame(answer: AnswerRecord, *, intervals: bool) -> pd.DataFrame:
@@ -92,7 +78,7 @@ def data_frame(answer: AnswerRecord, *, intervals: bool) -> pd.DataFrame:
     pandas = _library("pandas", "df()", "pandas")
     named = list(_fitting(answer, intervals=intervals))
     made = {
-        i: pandas.Series(cells, dtype=_PANDAS[kind]) for i, (_, kind, cells) in enumerate(named)
+        i: pandas.Series(cells, dtype=_TYPES[kind][0]) for i, (_, kind, cells) in enumerate(named)
     }
     # Two columns may have the same name, so the names come last.
     frame: pd.DataFrame = pandas.DataFrame(made).set_axis([name for name, _, _ in named], axis=1)
@@ -108,7 +94,7 @@ def polars_frame(answer: AnswerRecord, *, intervals: bool) -> pl.DataFrame:
         while label in made:
             number += 1
             label = f"{name}_{number}"
-        made[label] = polars.Series(label, cells, dtype=getattr(polars, _POLARS[kind]))
+        made[label] = polars.Series(label, cells, dtype=getattr(polars, _TYPES[kind][1]))
     frame: pl.DataFrame = polars.DataFrame(made)
     return frame
 
@@ -118,9 +104,8 @@ def arrow_table(answer: AnswerRecord, *, intervals: bool) -> pa.Table:
     arrow = _library("pyarrow", "to_arrow()", "parquet")
     names, arrays = [], []
     for name, kind, cells in _fitting(answer, intervals=intervals):
-        of = arrow.timestamp("us") if kind is Kind.TIMESTAMP else getattr(arrow, _ARROW[kind])()
         names.append(name)
-        arrays.append(arrow.array(cells, type=of))
+        arrays.append(arrow.array(cells, type=_TYPES[kind][2]))
     return arrow.Table.from_arrays(arrays, names=names)
 
 

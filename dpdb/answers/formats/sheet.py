@@ -78,16 +78,8 @@ def _ends(column: CellColumn, origin: Origin) -> tuple[tuple[Cell, ...], tuple[C
 
 
 def _explained(answer: AnswerRecord) -> tuple[list[str], tuple[CellColumn, ...]]:
-    header = [
-        "column",
-        "aggregate",
-        "mechanism",
-        "sensitivity",
-        "epsilon",
-        "scale",
-        "± 95 %",
-        "reliable from",
-    ]
+    header = ["column", "aggregate", "mechanism", "sensitivity", "epsilon", "scale", "± 95 %",
+              "reliable from"]  # fmt: skip
     rows: list[tuple[Cell, ...]] = [
         (
             drawn.column,

@@ -14,7 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from dpdb.answers.contribution_notes import NOISE_ALONE
-from dpdb.answers.formats.footer import DIGITS, NOT_PRIVATE, THEOREMS, cautions, paying, shortage
+from dpdb.answers.formats.footer import (
+    DIGITS,
+    NOT_PRIVATE,
+    THEOREMS,
+    cautions,
+    paying,
+    price_text,
+    shortage,
+)
 from dpdb.answers.formats.sheet import duration
 from dpdb.answers.record import AnswerRecord, Origin
 from dpdb.answers.release_reports import margins_at_limits, origins, own_reports, promised_error
@@ -236,15 +244,16 @@ def _cost(answer: AnswerRecord) -> str:
     if cost == FREE:
         price = "nothing: answered before" if answer.repeat else "nothing"
     else:
-        delta = f", δ {decimal(cost.delta, DIGITS)}" if cost.delta else ""
-        queries = "1 query" if cost.queries == 1 else f"{cost.queries} queries"
-        price = f"ε {decimal(cost.epsilon, DIGITS)}{delta} and {queries}"
+        price = f"{price_text(answer)} and {_queries(cost.queries)}"
     if answer.trial:
         return " · ".join((price, *cautions(answer)))
     left = f"ε {decimal(balance.epsilon_left, DIGITS)}{shortage(answer)}{paying(answer)}"
-    queries = "1 query" if balance.queries_left == 1 else f"{balance.queries_left} queries"
     private = "" if answer.private else f" · {NOT_PRIVATE}"
-    return f"{price}, of {left} and {queries} left{private}"
+    return f"{price}, of {left} and {_queries(balance.queries_left)} left{private}"
+
+
+def _queries(number: int) -> str:
+    return "1 query" if number == 1 else f"{number} queries"
 
 
 def _assumed(answer: AnswerRecord) -> Iterator[str]:

@@ -35,19 +35,16 @@ def level_tables(drawn: DrawnCube, plan: Plan, noisy: Noisy) -> list[NoisyTable]
         return [cells_of(cube, of_release, keys) for of_release in releases]
 
     finest = draws(tuple(range(len(cube.sizes))))
-    whole = {index: _whole(drawn, index, finest) for index in _linear(model)}
+    whole = {  # counts and sums add up
+        index: _whole(drawn, index, finest)
+        for index, estimate in enumerate(model.estimates)
+        if estimate.combination is not None and estimate.releases
+    }
     tables = []
     for keys, shown in zip(cube.levels, drawn.shown, strict=True):
         own = Noisy(draws(keys), {})
         tables.append(answer_table(shown, _points(shown, own, whole, keys), {}, own))
     return tables
-
-
-def _linear(model: Plan) -> Iterator[int]:
-    """The indices of the aggregates whose values add up: counts and sums that are drawn."""
-    for index, estimate in enumerate(model.estimates):
-        if estimate.combination is not None and estimate.releases:
-            yield index
 
 
 def _points(shown: Plan, noisy: Noisy, whole: Mapping[int, Array], keys: KeySet) -> SlotVectors:

@@ -158,10 +158,10 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
         Slot("scalar", index, each.columns[0][1]): only_value(_rows(each, answers))
         for index, each in enumerate(selection.scalars)
     }
-    frame = _frame(table, scalars)
+    frame = Frame({}, {**scalars, **table.by_slot()})
     if selection.where is not None:
         table = table.take(true_rows(selection.where, frame, table.rows))
-        frame = _frame(table, scalars)
+        frame = Frame({}, {**scalars, **table.by_slot()})
     number = table.rows
     if selection.grouped:
         frame, number = _grouped(selection, frame, number)
@@ -186,15 +186,6 @@ def _selected(selection: Selection, answers: NoisyTables) -> NoisyTable:
     rows = in_order(selection.order, frame, rows, number)
     end = None if selection.limit is None else selection.offset + selection.limit
     return NoisyTable(tuple(columns), number).take(rows[selection.offset : end])
-
-
-def _frame(table: NoisyTable, scalars: Mapping[Slot, AnyVector]) -> Frame:
-    """The rows of a table, for expressions over its columns."""
-    columns: dict[Slot, AnyVector] = {
-        Slot("column", index, column.kind): column.values
-        for index, column in enumerate(table.columns)
-    }
-    return Frame({}, {**scalars, **columns})
 
 
 def _grouped(selection: Selection, frame: Frame, number: int) -> tuple[Frame, int]:

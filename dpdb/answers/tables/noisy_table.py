@@ -79,6 +79,13 @@ class NoisyTable:
         """These rows, in their order."""
         return NoisyTable(tuple(column.take(rows) for column in self.columns), len(rows))
 
+    def by_slot(self, before: int = 0) -> dict[Slot, AnyVector]:
+        """The columns by their slots, of which `before` are those of other tables."""
+        return {
+            Slot("column", index, column.kind): column.values
+            for index, column in enumerate(self.columns, before)
+        }
+
     def cells(self, *, unrounded: bool = False) -> tuple[CellColumn, ...]:
         """The shown cells; `unrounded` in teaching mode, where counts may have fractions."""
         return tuple(self._shown(column, unrounded=unrounded) for column in self.columns)
@@ -188,7 +195,7 @@ def _pairs(
     condition: Expr | None, left: NoisyTable, right: NoisyTable
 ) -> tuple[RowIndices, RowIndices]:
     """The pairs of rows for which the condition is true, in the order of the left side."""
-    sides = _columns(left), _columns(right, len(left.columns))
+    sides = left.by_slot(), right.by_slot(len(left.columns))
     equal = [pair for each in conjuncts(condition) for pair in _equality(each, len(left.columns))]
     on_left, on_right = (
         [evaluate(pair[side], Frame({}, columns)) for pair in equal]
@@ -207,14 +214,6 @@ def _pairs(
     }
     kept = true_rows(condition, Frame({}, frame), len(first))
     return first[kept], second[kept]
-
-
-def _columns(table: NoisyTable, before: int = 0) -> dict[Slot, AnyVector]:
-    """The columns of one side by their slots; `before` is the number of those of the left side."""
-    return {
-        Slot("column", index, column.kind): column.values
-        for index, column in enumerate(table.columns, before)
-    }
 
 
 def _equality(condition: Expr, width: int) -> Iterator[Equality]:

@@ -197,9 +197,7 @@ class RemoteSession:
             answer = from_wire(told)
         except UsageError:
             raise self._unread from None
-        if not is_sound(answer, Answer):
-            raise self._unread
-        if not _fits(answer):
+        if not (is_sound(answer, Answer) and _fits(answer)):
             raise self._unread
         return answer
 
