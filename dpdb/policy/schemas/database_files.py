@@ -141,12 +141,7 @@ def duckdb_columns(connection: DuckDBPyConnection, table: Table) -> tuple[Stored
 
 def rows_of(connection: DuckDBPyConnection, table: Table) -> DuckDBPyRelation:
     """The rows of a table in its file, with the columns that are stored."""
-    known = duckdb_tables(connection)
-    name = table.name_in_file
-    if name not in known:
-        raise DataFileError(
-            f"{table.path}: there is no table {name}", hint=did_you_mean(name, known)
-        )
+    name = _known_name(table, duckdb_tables(connection))
     columns = [column for (column,) in connection.execute(_STORED_COLUMNS, [name]).fetchall()]
     listed = ", ".join(map(quoted, columns))
     return connection.sql(f"SELECT {listed} FROM file.main.{quoted(name)}")  # noqa: S608
@@ -207,13 +202,19 @@ def sqlite_tables(path: Path) -> list[str]:
 
 def sqlite_columns(table: Table) -> tuple[StoredColumn, ...]:
     """The columns of a table in its file."""
-    known, name = sqlite_tables(table.path), table.name_in_file
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise DataFileError(f"{table.path}: there is no table {name}", hint=hint)
+    name = _known_name(table, sqlite_tables(table.path))
     with open_sqlite(table.path) as connection:
         columns = connection.execute(_COLUMNS, (name,)).fetchall()
     return tuple(_column(_text(name), _text(declared).upper()) for name, declared in columns)
+
+
+def _known_name(table: Table, known: list[str]) -> str:
+    """The name of a table in its file; raises DataFileError where it is not there."""
+    name = table.name_in_file
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise DataFileError(f"{table.path}: there is no table {name}", hint=hint)
+    return name
 
 
 def _column(name: str, declared: str) -> StoredColumn:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import cast
 
 from sqlglot import exp
@@ -78,6 +79,13 @@ def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr
     if _ROWS[key].takes is Takes.NUMBER:
         bound = [types.numeric(each, where) for each in bound]
     return _FORMULAS[key](_Pairs(bound[0], bound[-1], condition, where, slot))
+
+
+def _arithmetic(operator: str, left: Expr, right: Expr) -> Expr:
+    return Arithmetic(operator, left, right, Kind.NUMBER)
+
+
+_plus, _minus, _times, _over = (partial(_arithmetic, operator) for operator in "+-*/")
 
 
 @dataclass(frozen=True)
@@ -262,23 +270,7 @@ def _number(value: int | Fraction) -> Literal:
     return Literal(Fraction(value), Kind.NUMBER)
 
 
-def _plus(left: Expr, right: Expr) -> Expr:
-    return Arithmetic("+", left, right, Kind.NUMBER)
-
-
-def _minus(left: Expr, right: Expr) -> Expr:
-    return Arithmetic("-", left, right, Kind.NUMBER)
-
-
-def _times(left: Expr, right: Expr) -> Expr:
-    return Arithmetic("*", left, right, Kind.NUMBER)
-
-
 def _squared(number: Expr) -> Expr:
     """The square as |x|·|x|, which interval arithmetic knows to be at least 0."""
     distance = Call("abs", (number,), Kind.NUMBER)
     return _times(distance, distance)
-
-
-def _over(left: Expr, right: Expr) -> Expr:
-    return Arithmetic("/", left, right, Kind.NUMBER)

@@ -13,39 +13,36 @@ value, public scales and the policy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from dpdb.errors import Place, TypeMismatch, UnknownName, Unsupported, did_you_mean
-from dpdb.plan.expressions.expressions import Literal
-from dpdb.plan.relations.relations import Source
-from dpdb.records import dataclass
-from dpdb.sql.syntax.literals import CLAMPED
-from dpdb.sql.syntax.trees import UNREAD, node_name, place
-
-if TYPE_CHECKING:
-    from dpdb.sql.scalars.expression_binder import ExpressionBinder
-
-
-from collections.abc import Iterable
-
 from dpdb.plan.expressions.expressions import (
     Arithmetic,
     Call,
     Cast,
     Expr,
     IntervalEnd,
+    Literal,
     interval_ends,
     slots,
 )
 from dpdb.plan.logical.query import COUNTS, Aggregate
 from dpdb.plan.ranges.ranges import interval
+from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
+from dpdb.records import dataclass
 from dpdb.sql.scalars import types
-from dpdb.sql.syntax.literals import has_named_arguments
+from dpdb.sql.syntax.literals import CLAMPED, has_named_arguments
+from dpdb.sql.syntax.trees import UNREAD, node_name, place
+
+if TYPE_CHECKING:
+    from dpdb.sql.scalars.expression_binder import ExpressionBinder
+
 
 PER_ROW = "contribution_bounds_per_row"
 PER_GROUP = "contribution_bounds_per_group"

@@ -41,12 +41,12 @@ _TO_CHAR = {"YYYY": "%Y", "YYYY-MM": "%Y-%m", "YYYY-MM-DD": "%F", "MM": "%m", "D
 
 
 def _constant(node: exp.Expr | None) -> str:
-    """The text that is written there; the empty one where it is none."""
+    """The node's string literal, or "" if the node is none."""
     return str(node.this) if isinstance(node, exp.Literal) and node.is_string else ""
 
 
 def _formatted(name: str, form: str | None, date: exp.Expr, where: Place | None) -> exp.Expr:
-    """The text that a format makes of a date; refused where it is none of those above."""
+    """The text that a format makes of a date; refused where the format is not known."""
     if form in _NAMES:
         return _name(form, date)
     if form not in _PIECES:
@@ -94,9 +94,8 @@ def _of_dates(name: str, arguments: list[exp.Expr], where: Place | None) -> exp.
             return _name("%B", date)
         case "TO_CHAR", [date, form]:
             return _formatted(name, _TO_CHAR.get(_constant(form).upper()), date, where)
-        case "STRFTIME", [form, date] if _constant(form) and not _constant(
-            date
-        ):  # as SQLite has it
+        # As SQLite has it:
+        case "STRFTIME", [form, date] if _constant(form) and not _constant(date):
             return _formatted(name, _constant(form), date, where)
         case ("STRFTIME", [date, form]) | ("FORMAT_DATE", [form, date]):
             return _formatted(name, _constant(form), date, where)

@@ -25,6 +25,7 @@ from dpdb.policy.names import written as written_name
 from dpdb.policy.numbers import decimal
 from dpdb.policy.timestamps import iso_text
 from dpdb.records import dataclass
+from dpdb.sql.syntax.literals import DEPTHS, between_commas
 from dpdb.sql.syntax.trees import place_at
 from dpdb.sql.text.dialect import tokenize
 from dpdb.sql.text.placeholders import check_constants
@@ -90,8 +91,6 @@ MAX_PIVOTED = 100
 _CLAUSES = (
     TokenType.ON, TokenType.USING, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT,
 )  # fmt: skip
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET}
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET}
 _BEFORE_TABLES = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA}
 _TYPES = ("DATE", "TIMESTAMP")
 Tokens = list[Token]
@@ -150,7 +149,7 @@ class Pivots:
         while first and (depth or before[first - 1].token_type not in _BEFORE_TABLES):
             first -= 1
             kind = before[first].token_type
-            depth += (kind in _CLOSING) - (kind in _OPENING)
+            depth -= DEPTHS.get(kind, 0)
         calls, column, groups = _for(inside)
         source = before[first:-1]
         if not (source and column and calls):
@@ -284,21 +283,13 @@ def _clauses(tokens: Tokens, words: Sequence[TokenType]) -> dict[TokenType | Non
         if not depth and token.token_type in words:
             key = token.token_type
         clauses.setdefault(key, []).append(token)
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depth += DEPTHS.get(token.token_type, 0)
     return clauses
 
 
 def _items(tokens: Sequence[Token]) -> list[Tokens]:
     """The items between commas."""
-    items: list[Tokens] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if token.token_type is TokenType.COMMA and not depth:
-            items.append([])
-        else:
-            items[-1].append(token)
-    return [item for item in items if item]
+    return [item for item in between_commas(tokens) if item]
 
 
 def _named(item: Tokens) -> tuple[Tokens, str | None]:

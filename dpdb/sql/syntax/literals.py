@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from sqlglot import exp
@@ -110,6 +111,24 @@ def _is_clamped(tokens: list[Token], index: int) -> bool:
 def like(token: Token, kind: TokenType, text: str) -> Token:
     """A token of another kind at the place of this one."""
     return Token(kind, text, token.line, token.col, token.start, token.end, [])
+
+
+DEPTHS = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1,
+          TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}  # fmt: skip
+"""The change of depth at a parenthesis or bracket."""
+
+
+def between_commas(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens between commas outside brackets and parentheses."""
+    pieces: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += DEPTHS.get(token.token_type, 0)
+        if token.token_type is TokenType.COMMA and not depth:
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    return pieces
 
 
 MAX_NUMBER = Fraction(10) ** 300

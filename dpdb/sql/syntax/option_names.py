@@ -46,12 +46,11 @@ OPTIONS = {
     "confidence": "with which an error is kept; 0.95 unless given",
     "mechanism": f"{MECHANISMS}: the noise on counts and sums",
     "sensitivity": "'global' or 'smooth': of MIN, MAX and quantiles",
-    "interval": "'on': a fifth of a quantile's epsilon is for its interval; 'off': none",
+    "interval": SETTINGS["interval"],
     "goal": "of CUBE and ROLLUP: 'relative', 'cells' or 'totals' are to be accurate",
     "nonnegative": "'on': counts of CUBE and ROLLUP are at least 0",
-    "bounds": "'find': a quarter of epsilon finds bounds for SUM, AVG, VARIANCE; or 'declared'",
-    "rows_per_unit": "'find': a part of epsilon finds what a unit may add at most; 'totals': "
-    "a SUM alone clamps what a unit adds, and drops no rows; or 'declared'",
+    "bounds": SETTINGS["bounds"],
+    "rows_per_unit": SETTINGS["rows_per_unit"],
 }
 """The names that OPTIONS, of one query, takes."""
 TERMS = {

@@ -22,7 +22,7 @@ from dpdb.policy.numbers import Number, as_written
 from dpdb.privacy.mechanisms.kinds import NoiseKind
 from dpdb.records import changed, dataclass
 from dpdb.sql.syntax import option_names
-from dpdb.sql.syntax.literals import number
+from dpdb.sql.syntax.literals import between_commas, number
 from dpdb.sql.syntax.option_names import OPTIONS, SENSITIVITIES, TERMS, WORDS
 from dpdb.sql.syntax.trees import place_at
 
@@ -196,23 +196,11 @@ def read_options(text: str, tokens: list[Token]) -> tuple[Options, tuple[Written
 
 
 def _items(text: str, tokens: list[Token]) -> Iterator[WrittenOption]:
-    """The items between commas outside brackets."""
-    pieces: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += _DEPTH.get(token.token_type, 0)
-        if token.token_type is TokenType.COMMA and not depth:
-            pieces.append([])
-        else:
-            pieces[-1].append(token)
-    for piece in pieces:
+    for piece in between_commas(tokens):
         where = place_at(piece[0].start, text) if piece else Place(1, 1)
         if len(piece) < 3 or piece[1].token_type is not TokenType.EQ:
             raise SyntaxFault("an option is written name = value", place=where)
         yield WrittenOption(piece[0].text.lower(), piece[2:], where)
-
-
-_DEPTH = {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}
 
 
 def _value(item: WrittenOption) -> Fraction | str | tuple[Fraction, ...]:
@@ -257,12 +245,7 @@ def _index(item: WrittenOption) -> tuple[Fraction, ...]:
     ends = item.value[0].token_type, item.value[-1].token_type
     if ends != (TokenType.L_BRACKET, TokenType.R_BRACKET):
         raise InvalidOption("noise_index is a list: [1, 10]", place=item.place)
-    numbers: list[list[Token]] = [[]]
-    for token in item.value[1:-1]:
-        if token.token_type is TokenType.COMMA:
-            numbers.append([])
-        else:
-            numbers[-1].append(token)
+    numbers = between_commas(item.value[1:-1])
     if len(numbers) > MAX_INDEX:
         raise InvalidOption(f"noise_index has {MAX_INDEX} numbers at most", place=item.place)
     index = tuple(number(each, item.place) for each in numbers)

@@ -116,18 +116,15 @@ class Effort:
         """Count the states of a regular expression, if the call has one; refuse too many."""
         match call:
             case Call(name="regexp_contains", arguments=(_, Literal(value=str(pattern)))):
-                self._spend_states_of(pattern, node, text)
+                from dpdb.plan.expressions.regular_expressions import MAX_STATES, searcher  # noqa: PLC0415 (few have any)
 
-    def _spend_states_of(self, pattern: str, node: exp.Expr, text: str) -> None:
-        from dpdb.plan.expressions.regular_expressions import MAX_STATES, searcher  # noqa: PLC0415 (few have any)
-
-        self.states += searcher(pattern).states
-        if self.states > MAX_STATES:
-            raise TooLarge(
-                f"regular expressions of more than {MAX_STATES} states in all",
-                hint="a repeated part counts as often as it may be repeated",
-                place=place(node, text),
-            )
+                self.states += searcher(pattern).states
+                if self.states > MAX_STATES:
+                    raise TooLarge(
+                        f"regular expressions of more than {MAX_STATES} states in all",
+                        hint="a repeated part counts as often as it may be repeated",
+                        place=place(node, text),
+                    )
 
     def spend_pattern(self, pattern: str, node: exp.Expr, text: str) -> None:
         """Count a LIKE pattern's characters if it has both wildcards; refuse too many of them."""

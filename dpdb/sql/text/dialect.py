@@ -22,12 +22,10 @@ from sqlglot.tokens import Tokenizer as BaseTokenizer
 from dpdb.errors import Place, SyntaxFault, TooLarge, Unsupported, did_you_mean
 from dpdb.plan.expressions.functions import AGGREGATES
 from dpdb.policy.names import quoted
-from dpdb.sql.syntax.literals import around_their_calls, like
+from dpdb.sql.syntax.literals import DEPTHS, around_their_calls, like
 from dpdb.sql.syntax.trees import UNREAD_NAMES
 from dpdb.sql.text.splitting import CLAUSES, without_hints
 
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET}
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET}
 _OF_ONE = {name for name, each in AGGREGATES.items() if each.bounded and each.parameters == "x"}
 """The aggregates of one argument, behind which bounds may stand."""
 
@@ -90,9 +88,9 @@ def _arguments(tokens: Sequence[Token], first: int) -> tuple[int, int]:
     depth = commas = 0
     for at in range(first, len(tokens)):
         kind = tokens[at].token_type
-        if kind in _CLOSING and depth == 0:
+        if DEPTHS.get(kind) == -1 and depth == 0:
             return commas, at
-        depth += (kind in _OPENING) - (kind in _CLOSING)
+        depth += DEPTHS.get(kind, 0)
         commas += kind is TokenType.COMMA and depth == 0
         if kind is TokenType.FARROW and depth == 0:
             break

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpdb.errors import SyntaxFault, TooLarge, Unsupported
 from dpdb.policy.names import quoted, quoted_text
+from dpdb.sql.syntax.literals import DEPTHS
 from dpdb.sql.syntax.trees import place, place_at
 from dpdb.sql.text.dialect import select_start, tokenize
 from dpdb.sql.text.splitting import unclosed
@@ -182,8 +183,6 @@ def _check_joins(tokens: list[Token], text: str) -> None:
 _NO_SPACE_BEFORE = {
     TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.R_BRACKET,
 }  # fmt: skip
-_OPENED = {TokenType.L_PAREN, TokenType.L_BRACKET}
-_CLOSED = {TokenType.R_PAREN, TokenType.R_BRACKET}
 _NO_SPACE_AFTER = {TokenType.L_PAREN, TokenType.DOT, TokenType.DCOLON, TokenType.L_BRACKET}
 _AFTER_ITEMS = {
     TokenType.FROM, TokenType.UNION, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING,
@@ -205,7 +204,7 @@ def labels(tokens: list[Token]) -> list[str]:
     first += 2 if types == [TokenType.TOP, TokenType.NUMBER] else 0
     for token in tokens[first:]:
         kind = token.token_type
-        depth += (kind in _OPENED) - (kind in _CLOSED)
+        depth += DEPTHS.get(kind, 0)
         if depth < 0 or (depth == 0 and kind in _AFTER_ITEMS):
             break
         if depth == 0 and kind is TokenType.COMMA:
