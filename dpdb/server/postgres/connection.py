@@ -139,10 +139,12 @@ class Connection:
         number = max(len(kinds), len(given))
         kinds += [None] * (number - len(kinds))
         given += [0] * (number - len(given))
-        oids = [
-            oid or (values.TEXT if kind is None else values.oid_of(kind))
+        if any(
+            isinstance(kind, tuple) and oid and not isinstance(values.kind_of(oid), tuple)
             for oid, kind in zip(given, kinds, strict=True)
-        ]
+        ):
+            raise Refusal("42809", "op ANY/ALL (array) requires array on right side")
+        oids = [oid or values.oid_of(kind) for oid, kind in zip(given, kinds, strict=True)]
         self.held.prepare(name, Prepared(asked[0], given, oids, size + 32 * number))
         self._send(protocol.PARSE_COMPLETE)
 
@@ -177,6 +179,8 @@ class Connection:
             self._send(protocol.parameter_description(prepared.oids))
             intervals = self.questions.control.intervals
             told = prepared.told = await self._columns(prepared, None, intervals=intervals)
+        elif what == b"P" and (shown := self.questions.cursors.columns(name)) is not None:
+            told = Told(shown, intervals=False, version=0)
         elif what == b"P":
             portal = self.held.portal(name)
             told = portal.told = await self._columns(

@@ -142,9 +142,9 @@ class Control:
                 return Result("RESET")
             case ["DEALLOCATE", *names]:
                 return Result("DEALLOCATE ALL" if names[-1:] == ["ALL"] else "DEALLOCATE")
-            case ["UNLISTEN", *_] | ["CLOSE", "ALL"]:
-                return Result("UNLISTEN" if words[0] == "UNLISTEN" else "CLOSE CURSOR ALL")
-            case ["LISTEN" | "NOTIFY" | "COPY" | "DECLARE" | "FETCH" | "LOCK" as word, *_]:
+            case ["UNLISTEN", *_]:
+                return Result("UNLISTEN")
+            case ["LISTEN" | "NOTIFY" | "COPY" | "LOCK" as word, *_]:
                 raise Refusal("0A000", f"{word} is not supported", "dpdb help serve")
         return None
 

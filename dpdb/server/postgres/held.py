@@ -1,18 +1,20 @@
-"""The prepared statements and portals that a connection holds, within limits of their memory."""
+"""The statements, portals and cursors that a connection holds, within limits of their memory."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
+from dpdb.answers.record import Cell
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
 from dpdb.server.postgres import values
 from dpdb.server.postgres.protocol import Malformed, Refusal
-from dpdb.server.postgres.results import Column
-from dpdb.server.postgres.statements import Statement
+from dpdb.server.postgres.results import Column, Result
+from dpdb.server.postgres.statements import ParameterKind, Statement
 
 MOST_HELD = 256
 """The most prepared statements, and the most portals, of a connection."""
@@ -62,7 +64,7 @@ class Prepared:
     told: Told | None = None
 
     @property
-    def kinds(self) -> list[Kind | None]:
+    def kinds(self) -> list[ParameterKind]:
         """The kinds of its parameters; None for texts that are read as constants."""
         return [values.kind_of(oid) for oid in self.oids]
 
@@ -152,3 +154,125 @@ class Held:
         if (len(held) >= MOST_HELD and name not in held) or known - freed + size > MOST_HELD_BYTES:
             hint = "DEALLOCATE ALL, or close some"
             raise Refusal("53400", "too many statements and portals are held", hint)
+
+
+_NAME = r'("(?:[^"]|"")+"|\w+)'
+_DECLARE = re.compile(
+    rf"\s*DECLARE\s+{_NAME}\s+(?:(?:ASENSITIVE|INSENSITIVE|(?:NO\s+)?SCROLL)\s+)*CURSOR\s+"
+    r"(?:(WITH|WITHOUT)\s+HOLD\s+)?FOR\b",
+    re.IGNORECASE,
+)
+_FETCH = re.compile(
+    r"\s*(?:FETCH|MOVE)(?:\s+(?:NEXT|FORWARD))?(?:\s+(ALL|[0-9]{1,9}))?(?:\s+(?:FROM|IN))?"
+    rf"\s+{_NAME}\s*",
+    re.IGNORECASE,
+)
+_CLOSE = re.compile(rf"\s*CLOSE\s+{_NAME}\s*", re.IGNORECASE)
+_CELL = 50
+"""The bytes of memory that a cell takes beside its characters, about."""
+
+
+def asked(text: str) -> str:
+    """The SELECT of a DECLARE, with blanks before it, so that places in it stay."""
+    found = _DECLARE.match(text)
+    return text if found is None else re.sub(r"\S", " ", found[0]) + text[found.end() :]
+
+
+@dataclass(eq=False)
+class _Cursor:
+    columns: tuple[Column, ...]
+    rows: deque[Sequence[Cell]]
+    """The rows that were not fetched yet."""
+    holds: bool
+    """Whether COMMIT leaves the cursor open."""
+    size: int
+    stays: bool
+    """Whether no end of a transaction closes it any more."""
+
+
+class Cursors:
+    """The cursors of a connection, by DECLARE, FETCH, MOVE and CLOSE.
+
+    A statement is answered, and paid, when its cursor is declared. What is fetched is free.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, _Cursor] = {}
+
+    def columns(self, name: str) -> tuple[Column, ...] | None:
+        """The columns of a cursor; None where there is none of this name."""
+        cursor = self._held.get(name)
+        return None if cursor is None else cursor.columns
+
+    def fetched(self, statement: Statement) -> tuple[Column, ...] | None:
+        """The columns of a FETCH; None for another statement."""
+        found = _FETCH.fullmatch(statement.text) if statement.word == "FETCH" else None
+        return None if found is None else self._cursor(found[2]).columns
+
+    def begun(self, text: str, transaction: str) -> tuple[str, bool]:
+        """The name of a new cursor, and whether COMMIT leaves it; raises Refusal."""
+        if (found := _DECLARE.match(text)) is None:
+            raise Refusal("0A000", "this form of DECLARE is not supported", _FORMS)
+        name, holds = _named(found[1]), (found[2] or "").upper() == "WITH"
+        if transaction == "I" and not holds:
+            message = "DECLARE CURSOR can only be used in transaction blocks"
+            raise Refusal("25P01", message, "BEGIN, or CURSOR WITH HOLD FOR")
+        if name in self._held:
+            raise Refusal("42P03", f'cursor "{name[:63]}" already exists')
+        if len(self._held) >= MOST_HELD:
+            raise Refusal("53400", "too many cursors are open", "CLOSE ALL")
+        return name, holds
+
+    def hold(self, name: str, result: Result, *, holds: bool, within: bool) -> Result:
+        """Hold an answer, `within` a transaction or not; raises Refusal for too many rows."""
+        assert result.columns is not None
+        size = sum(_CELL + len(str(cell)) for row in result.rows for cell in row)
+        if size + sum(each.size for each in self._held.values()) > MOST_WAITING_BYTES:
+            hint = "CLOSE some; asked again, the answer is free"
+            raise Refusal("53400", "too many rows wait in cursors", hint)
+        self._held[name] = _Cursor(
+            result.columns, deque(result.rows), holds, size, stays=not within
+        )
+        return Result("DECLARE CURSOR", notice=result.notice)
+
+    def result(self, statement: Statement) -> Result | None:
+        """The result of FETCH, MOVE or CLOSE; None for another statement; raises Refusal."""
+        word, text = statement.word, statement.text
+        if word not in ("FETCH", "MOVE", "CLOSE"):
+            return None
+        if found := _FETCH.fullmatch(text):
+            rows, most = self._cursor(found[2]).rows, (found[1] or "1").upper()
+            number = len(rows) if most == "ALL" else min(int(most), len(rows))
+            told = [rows.popleft() for _ in range(number)]
+            if word == "MOVE":
+                return Result(f"MOVE {number}")
+            return Result(f"FETCH {number}", self._cursor(found[2]).columns, told)
+        if (found := _CLOSE.fullmatch(text)) is None:
+            raise Refusal("0A000", f"this form of {word} is not supported", _FORMS)
+        if found[1].upper() == "ALL":
+            self._held.clear()
+            return Result("CLOSE CURSOR ALL")
+        self._cursor(found[1])
+        del self._held[_named(found[1])]
+        return Result("CLOSE CURSOR")
+
+    def end(self, tag: str) -> None:
+        """Close the cursors that end with a transaction, or all at DISCARD ALL."""
+        for name, each in list(self._held.items()):
+            each.stays = each.stays or (each.holds and tag == "COMMIT")
+            if tag == "DISCARD ALL" or not each.stays:
+                del self._held[name]
+
+    def _cursor(self, written: str) -> _Cursor:
+        name = _named(written)
+        if name not in self._held:
+            raise Refusal("34000", f'cursor "{name[:63]}" does not exist')
+        return self._held[name]
+
+
+_FORMS = "a cursor goes forward: DECLARE c CURSOR FOR SELECT …; FETCH 100 FROM c; CLOSE c"
+
+
+def _named(written: str) -> str:
+    """A name as it is held: a word in lower case."""
+    return written[1:-1].replace('""', '"') if written.startswith('"') else written.lower()

@@ -17,9 +17,17 @@ from dpdb.server.messages import Action, Request, Shape
 from dpdb.server.postgres.catalogue.statements import Answerable, bound, is_public, wants_nothing
 from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.control import Control
+from dpdb.server.postgres.held import Cursors, asked
 from dpdb.server.postgres.protocol import Refusal
 from dpdb.server.postgres.results import Column, Result, promised, result_of
-from dpdb.server.postgres.statements import DUMMIES, Statement, marked, parameter_kinds, unvalued
+from dpdb.server.postgres.statements import (
+    DUMMIES,
+    ParameterKind,
+    Statement,
+    marked,
+    parameter_kinds,
+    unvalued,
+)
 
 T = TypeVar("T")
 _FREE = ("SHOW", "DESCRIBE", "DESC")
@@ -77,6 +85,7 @@ class Questions:
         """`is_known` tells whether the analyst still is, with the same token."""
         self._front, self._analyst, self.control = front, analyst, control
         self._catalogue, self._is_known = catalogue, is_known
+        self.cursors = Cursors()
         self._asked: asyncio.Future[Any] | None = None
 
     def cancel(self) -> None:
@@ -89,9 +98,9 @@ class Questions:
         """A number that becomes another when other processes have read the policy."""
         return self._front.desk.restarts
 
-    async def kinds(self, text: str) -> list[Kind | None]:
+    async def kinds(self, text: str) -> list[ParameterKind]:
         """The kind of each parameter of a statement; None where it is not known."""
-        _, numbers = marked(text)
+        _, numbers = marked(text := asked(text))
         if not numbers:
             return []
         if max(numbers) > len(set(numbers)) + 100:
@@ -103,7 +112,7 @@ class Questions:
         self,
         statement: Statement,
         values: Sequence[Any] | None,
-        kinds: Sequence[Kind | None],
+        kinds: Sequence[ParameterKind],
         *,
         intervals: bool,
     ) -> tuple[Column, ...] | None:
@@ -112,6 +121,8 @@ class Questions:
         `values` is None before they are sent. Raises DpdbError or Refusal.
         """
         if (shown := self.control.columns(statement.text)) is not None:
+            return shown
+        if (shown := self.cursors.fetched(statement)) is not None:
             return shown
         if statement.word == "EXPLAIN":
             return (("QUERY PLAN", Kind.TEXT),)
@@ -133,7 +144,7 @@ class Questions:
         self,
         statement: Statement,
         values: Sequence[Any],
-        kinds: Sequence[Kind | None],
+        kinds: Sequence[ParameterKind],
         *,
         intervals: bool | None,
     ) -> Result:
@@ -143,6 +154,21 @@ class Questions:
         """
         told = self.control.result(statement.text)
         if told is not None:
+            if (
+                told.tag in ("COMMIT", "ROLLBACK", "DISCARD ALL")
+                and self.control.transaction == "I"
+            ):
+                self.cursors.end(told.tag)
+            return told
+        if statement.word == "DECLARE":
+            transaction = self.control.transaction
+            name, holds = self.cursors.begun(statement.text, transaction)
+            select = Statement(asked(statement.text), statement.start)
+            if select.word not in _QUERIES:
+                raise Refusal("42601", "a cursor is for a SELECT")
+            told = await self.result(select, values, kinds, intervals=intervals)
+            return self.cursors.hold(name, told, holds=holds, within=transaction != "I")
+        if (told := self.cursors.result(statement)) is not None:
             return told
         if statement.word in _QUERIES:
             public = await self._public(statement, kinds, values)
@@ -160,7 +186,7 @@ class Questions:
         return result_of(answer, intervals=shown)
 
     async def _public(
-        self, statement: Statement, kinds: Sequence[Kind | None], values: Sequence[Any] | None
+        self, statement: Statement, kinds: Sequence[ParameterKind], values: Sequence[Any] | None
     ) -> Answerable | None:
         """A statement about the catalogue, or for no rows of a table, which is free."""
         if not is_public(statement.text):

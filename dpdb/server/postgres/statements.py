@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlglot
 from sqlglot import exp
@@ -16,6 +16,8 @@ from dpdb.sql.text.splitting import next_piece, skip_ignored
 from dpdb.sql.text.tokens import read_tokens
 
 MOST_PARAMETERS = 1000
+ParameterKind = Kind | tuple[Kind | None] | None
+"""The kind of a parameter; in a tuple that of an array's members; None if it is not known."""
 _MARKER = re.compile(r"\$([0-9]{1,4})(?![0-9])")
 _WORD, _EXPLAIN = re.compile(r"\w+"), re.compile(r"^EXPLAIN\s", re.IGNORECASE)
 
@@ -124,12 +126,12 @@ _CASTS = {
 
 def parameter_kinds(
     text: str, numbers: Sequence[int], tables: Sequence[Table]
-) -> list[Kind | None]:
+) -> list[ParameterKind]:
     """The kind of each parameter, from what it is compared with or cast to; None if unknown.
 
     A column is that of any table of the policy with its name; where they differ, none is known.
     """
-    kinds: list[Kind | None] = [None] * max(numbers, default=0)
+    kinds: list[ParameterKind] = [None] * max(numbers, default=0)
     tree = tree_of(_EXPLAIN.sub("", text)) if numbers else None
     if tree is None:
         return kinds
@@ -140,27 +142,37 @@ def parameter_kinds(
     return kinds
 
 
-def _beside(node: exp.Expr, tables: Sequence[Table]) -> Kind | None:
-    for _ in range(5):
+def _beside(node: exp.Expr, tables: Sequence[Table]) -> ParameterKind:
+    kind, listed = _kind_beside(node, tables)
+    return (kind,) if listed else kind
+
+
+def _kind_beside(node: exp.Expr, tables: Sequence[Table]) -> tuple[Kind | None, bool]:
+    """The kind of a parameter, and whether an array of it is meant."""
+    listed = False
+    for _ in range(6):
         parent = node.parent
         if isinstance(parent, exp.Limit | exp.Offset | exp.Round):
-            return Kind.INTEGER
+            return Kind.INTEGER, False
         if isinstance(parent, exp.Quantile):
-            return Kind.NUMBER
+            return Kind.NUMBER, False
         if isinstance(parent, exp.Cast):
-            word = re.match(r"\w*", parent.to.sql("postgres").upper())
+            word = re.match(r"\w*", written := parent.to.sql("postgres").upper())
             assert word is not None
-            return next((kind for kind, names in _CASTS.items() if word[0] in names), None)
+            found = next((kind for kind, names in _CASTS.items() if word[0] in names), None)
+            return found, written.endswith("[]")
         if isinstance(parent, _COMPARISONS):
             for child in parent.iter_expressions():
                 found = _columns_kind(child, tables) if child is not node else None
                 if found is not None:
-                    return found
+                    return found, listed
+        elif isinstance(parent, exp.Any):
+            listed = True
         elif not isinstance(parent, exp.Paren | exp.Neg):
-            return None
+            return None, listed
         assert parent is not None
         node = parent
-    return None
+    return None, listed
 
 
 def _columns_kind(tree: exp.Expr, tables: Sequence[Table]) -> Kind | None:
@@ -178,7 +190,7 @@ def _columns_kind(tree: exp.Expr, tables: Sequence[Table]) -> Kind | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-DUMMIES = {
+_DUMMIES = {
     Kind.INTEGER: 1,
     Kind.NUMBER: 0.5,
     Kind.BOOLEAN: True,
@@ -187,4 +199,5 @@ DUMMIES = {
     Kind.TEXT: "",
     None: "",
 }
+DUMMIES: Mapping[ParameterKind, object] = _DUMMIES | {(k,): [v] for k, v in _DUMMIES.items()}
 """Values with which a statement is planned whose values are not sent yet."""

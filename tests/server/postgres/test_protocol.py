@@ -177,24 +177,43 @@ def test_a_value_is_the_constant_that_it_says_in_every_type_and_form(wired: Wire
             (16, b"t", 0), (16, b"YES", 0), (0, b"true", 0), (16, b"\1", 1)
         ],
         "SELECT COUNT(*) FROM people WHERE born > DATE '1975-01-01'": [
-            (1082, b"1975-01-01", 0), (0, b"1975-01-01", 0), (1082, struct.pack("!i", days), 1)
+            (1082, b"1975-01-01", 0), (0, b"1975-01-01", 0), (1082, struct.pack("!i", days), 1),
+            (1082, b"1975-01-01T00:00:00.000+02:00", 0),
         ],
         "SELECT COUNT(*) FROM people WHERE seen > TIMESTAMP '2023-01-01 00:00:00'": [
             (1114, b"2023-01-01 00:00:00", 0), (1114, b"2023-01-01T00:00", 0), (0, b"2023-01-01 00:00:00+02", 0),
-            (1114, struct.pack("!q", moment), 1),
+            (1114, struct.pack("!q", moment), 1), (1114, b"2023-01-01T00:00:00.000Z", 0),
+            (1184, struct.pack("!q", moment), 1), (1184, b"2023-01-01T02:00:00.000+02", 0),
+        ],
+        "SELECT COUNT(*) FROM people WHERE age IN (31, -2)": [
+            (0, b"{31,-2}", 0), (1005, b' { "31" , -2 } ', 0), (1016, array(20, "!q", 31, -2), 1),
+            (1231, b"{31,-2}", 0), (1022, array(701, "!d", 31, -2), 1),
+        ],
+        "SELECT COUNT(*) FROM people WHERE name IN ('Bea', 'a\"\\{,', NULL)": [
+            (each, b'{Bea,"a\\"\\\\{,",null}', 0) for each in (0, 1009, 1015)
         ],
     }  # fmt: skip
-    constants = ("31", "'Bea'", "TRUE", "DATE '1975-01-01'", "TIMESTAMP '2023-01-01 00:00:00'")
+    constants = (
+        "31", "'Bea'", "TRUE", "DATE '1975-01-01'", "TIMESTAMP '2023-01-01 00:00:00'",
+        "IN (31, -2)", "IN ('Bea', 'a\"\\{,', NULL)",
+    )  # fmt: skip
     for (written, forms), constant in zip(cases.items(), constants, strict=True):
         answer = told(wired, query(written)).of("D")
         paid = balance(wired)
-        asked = written.replace(constant, "$1")
+        asked = written.replace(constant, "= ANY($1)" if constant.startswith("IN") else "$1")
         for oid, value, form in forms:
             got = told(
                 wired, parse("", asked, [oid]), bind("", "", [value], [form]), execute(), SYNC
             )
             assert got.of("D") == answer, (written, oid, value, got.of("E"))
         assert balance(wired) == paid, written
+
+
+def array(of: int, form: str, *members: float) -> bytes:
+    """An array in binary."""
+    packed = [struct.pack(form, each) for each in members]
+    head = struct.pack("!iiiii", 1, 0, of, len(packed), 1)
+    return head + b"".join(struct.pack("!i", len(each)) + each for each in packed)
 
 
 def balance(wired: Wired) -> list[bytes]:
@@ -208,7 +227,11 @@ def balance(wired: Wired) -> list[bytes]:
         (701, b"NaN", 0), (701, b"1e99999", 0), (701, struct.pack("!d", float("inf")), 1),
         (1700, struct.pack("!hhHhh", 1, 0, 0, 0, -1), 1), (1700, struct.pack("!hhHh", 9, 0, 0, 0), 1),
         (1082, b"2020-02-30", 0), (1082, struct.pack("!i", 2**31 - 1), 1), (16, b"maybe", 0),
-        (25, b"a\0b", 0), (20, b"1234567", 1),
+        (25, b"a\0b", 0), (20, b"1234567", 1), (1184, b"noon", 0), (1007, b"{1,{2}}", 0),
+        (1007, b"{1,}", 0), (1007, b"1,2", 0), (1007, b'{"1}', 0), (1007, b"{1}{2}", 0),
+        (1016, array(20, "!q", 31)[:-1], 1), (1016, b"\0\0\0\2" + bytes(30), 1),
+        (1016, struct.pack("!iiiii", 1, 0, 20, 2**31 - 1, 1), 1), (1007, b"{1" + b",1" * 10**5, 0),
+        (1007, b"{" + b"1," * 10**5 + b"1}", 0), (1009, b"{a" + b" " * 10**5 + b"{}", 0),
     ],
 )  # fmt: skip
 def test_a_value_that_is_none_of_its_type_is_refused(
@@ -216,6 +239,12 @@ def test_a_value_that_is_none_of_its_type_is_refused(
 ) -> None:
     got = told(wired, parse("", "SELECT $1", [oid]), bind("", "", [value], [form]), SYNC)
     assert got.states == ["22P02"]
+
+
+def test_a_value_that_is_no_array_is_not_compared_with_its_members(wired: Wired) -> None:
+    """Otherwise the text `{Bea}` would be a name, and the answer wrong and paid."""
+    asked = parse("", "SELECT COUNT(*) FROM people WHERE name = ANY($1)", [25])
+    assert told(wired, asked, SYNC).states == ["42809"]
 
 
 def test_a_portal_that_is_resumed_does_not_run_again(wired: Wired) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from contextlib import nullcontext
 from decimal import Decimal
 
 import asyncpg
 import psycopg
 import pytest
 
+from dpdb.server.postgres import held
 from tests.server.postgres.wired import Wired
 
 COUNT = "SELECT COUNT(*) AS n FROM people WHERE age > {} AND name = {}"
@@ -93,6 +95,82 @@ def test_psycopg_reads_rows_in_parts_and_prepares(wired: Wired) -> None:
         rows = [connection.execute(text, [25], prepare=True).fetchall() for _ in range(2)]
         assert rows[0] == rows[1]
         assert [key for key, _ in rows[0]] == [31643, 80127]
+
+
+def test_cursors_go_forward_and_end_with_their_transaction(wired: Wired) -> None:
+    """DECLARE is paid once, fetches are free, and an error is at its place."""
+    text = "SELECT zip, COUNT(*) AS n FROM people WHERE age > %s GROUP BY zip"
+    with psycopg.connect(wired.address()) as connection:
+        rows = connection.execute(text, [36]).fetchall()
+        connection.commit()
+        asked = len(wired.desk.executed())
+        for form in (False, True):
+            with connection.cursor("c", binary=form) as cursor:
+                cursor.itersize = 1
+                described = cursor.execute(text, [36]).description
+                assert [each.name for each in described] == ["zip", "n"]
+                assert [*cursor] == rows
+        assert len(wired.desk.executed()) == asked + 2
+        connection.execute("DECLARE one CURSOR FOR SELECT zip FROM people GROUP BY zip")
+        assert connection.execute("FETCH NEXT FROM one").fetchall() == [(31643,)]
+        moved = connection.execute("MOVE ALL IN one")
+        assert (moved.statusmessage, connection.execute("FETCH one").fetchall()) == ("MOVE 1", [])
+        connection.execute('DECLARE "Two" NO SCROLL CURSOR WITH HOLD FOR SELECT 1')
+        with pytest.raises(psycopg.errors.DuplicateCursor):
+            connection.execute('DECLARE "Two" CURSOR FOR SELECT 1')
+        connection.rollback()
+        for gone in ("one", '"Two"'):
+            with pytest.raises(psycopg.errors.InvalidCursorName):
+                connection.execute(f"FETCH 1 FROM {gone}")
+            connection.rollback()
+        with pytest.raises(psycopg.Error) as refused:
+            connection.execute("DECLARE c CURSOR FOR SELECT COUNT(nam) FROM people")
+        assert refused.value.diag.statement_position == "35"
+    with wired.connect() as connection:
+        asked = len(wired.desk.executed())
+        for wrong, state in {
+            "DECLARE c CURSOR FOR SELECT COUNT(*) FROM people": "25P01",
+            "DECLARE c BINARY CURSOR WITH HOLD FOR SELECT 1": "0A000",
+            "DECLARE c CURSOR WITH HOLD FOR SHOW BUDGET": "42601",
+            "FETCH PRIOR FROM c": "0A000",
+            "CLOSE c": "34000",
+        }.items():
+            with pytest.raises(psycopg.Error) as refused:
+                connection.execute(wrong)
+            assert refused.value.sqlstate == state, wrong
+        assert len(wired.desk.executed()) == asked
+        connection.execute("DECLARE c CURSOR WITH HOLD FOR SELECT 1 AS one")
+        assert connection.execute("FETCH ALL FROM c").fetchall() == [(1,)]
+        assert connection.execute("CLOSE ALL").statusmessage == "CLOSE CURSOR ALL"
+
+
+def test_rows_of_cursors_are_bounded(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_WAITING_BYTES", 300)
+    with wired.connect() as connection:
+        for name in ("a", "b"):
+            with nullcontext() if name == "a" else pytest.raises(psycopg.Error) as refused:
+                connection.execute(
+                    f"DECLARE {name} CURSOR WITH HOLD FOR SELECT 1 AS a, 2 AS b, 3 AS c"
+                )
+        assert refused.value.sqlstate == "53400"
+
+
+def test_psql_fetches_some_rows_at_a_time(wired: Wired) -> None:
+    text = "SELECT zip, name, COUNT(*) FROM people GROUP BY zip, name"
+    whole, parts = wired.psql(text), wired.psql("\\set FETCH_COUNT 3", text)
+    assert parts.out == whole.out
+    assert "(4 rows)" in whole.out
+
+
+def test_psqlodbc_declares_and_rolls_back(wired: Wired) -> None:
+    """The texts of psqlODBC 13 with Use Declare/Fetch."""
+    select = 'BEGIN;declare "SQL_CUR0x1" cursor with hold for SELECT COUNT(*) FROM visits;'
+    with wired.connect() as connection:
+        for end in ('close "SQL_CUR0x1";commit', "ROLLBACK"):
+            told = connection.pgconn.exec_(f'{select}fetch 2 in "SQL_CUR0x1"'.encode())
+            assert told.ntuples == 1
+            connection.pgconn.exec_(end.encode())
+            assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
 
 
 def test_asyncpg_is_told_types_of_values_and_columns(wired: Wired) -> None:

@@ -38,6 +38,7 @@ from dpdb.server.postgres.catalogue.parts import (
 )
 from dpdb.server.postgres.catalogue.scopes import Scope, fold_of
 from dpdb.server.postgres.protocol import Refusal
+from dpdb.server.postgres.statements import ParameterKind
 
 _COMPARE: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: operator.eq,
@@ -57,7 +58,7 @@ class Expressions:
     def __init__(
         self,
         names: Names,
-        kinds: Sequence[Kind | None],
+        kinds: Sequence[ParameterKind],
         values: Sequence[Any],
         work: Work,
         query: Callable[[exp.Expr, Scope | None], Query],
@@ -153,7 +154,7 @@ class Expressions:
         place = int(node.name) - 1
         if not 0 <= place < len(self._kinds):
             raise Refusal("42P02", f"there is no parameter ${place + 1}")
-        kind = self._kinds[place] or Kind.TEXT
+        kind = of if isinstance(of := self._kinds[place], Kind) else Kind.TEXT
 
         def value(_: Env) -> Any:  # noqa: ANN401
             given = self._values[place]

@@ -26,6 +26,7 @@ from dpdb.server.postgres.catalogue.parts import (
 from dpdb.server.postgres.catalogue.relations import Relations, renamed
 from dpdb.server.postgres.catalogue.scopes import Scope, order
 from dpdb.server.postgres.protocol import Refusal
+from dpdb.server.postgres.statements import ParameterKind
 
 _PARTS = frozenset(
     ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
@@ -43,7 +44,7 @@ class Queries:
         self,
         listings: Mapping[str, Listing],
         names: Names,
-        kinds: Sequence[Kind | None],
+        kinds: Sequence[ParameterKind],
         values: Sequence[Any],
     ):
         """`kinds` and `values` are of the parameters."""

@@ -21,7 +21,7 @@ from dpdb.server.postgres.catalogue.queries import Queries
 from dpdb.server.postgres.catalogue.relations import is_named
 from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.protocol import Refusal
-from dpdb.server.postgres.statements import tree_of
+from dpdb.server.postgres.statements import ParameterKind, tree_of
 
 _HINTS = re.compile(
     r"pg_|information_schema|current_|session_user|version\s*\(|set_config|\buser\b|to_reg|regclass|regtype",
@@ -62,7 +62,7 @@ class Answerable:
 
 def bound(
     text: str,
-    kinds: Sequence[Kind | None],
+    kinds: Sequence[ParameterKind],
     values: Sequence[Any] | None,
     tables: Tables,
     names: Names,

@@ -12,19 +12,11 @@ from dpdb.policy.catalog import Kind, Table
 from dpdb.server.postgres.catalogue.functions import Names
 from dpdb.server.postgres.catalogue.parts import Columns, Listing, Row, read_as
 from dpdb.server.postgres.protocol import RELEASE
-from dpdb.server.postgres.values import described
+from dpdb.server.postgres.values import ARRAYS, TYPES, described
 
 _SCHEMAS = {11: "pg_catalog", 2200: "public", 13000: "information_schema"}
 _FIRST, _FIRST_OWN = 16384, 12000
 """The numbers of the first table, and of the first of the catalogue's own."""
-_TYPES = {
-    16: ("bool", "boolean", 1), 20: ("int8", "bigint", 8), 21: ("int2", "smallint", 2),
-    23: ("int4", "integer", 4), 25: ("text", "text", -1), 26: ("oid", "oid", 4),
-    19: ("name", "name", 64), 700: ("float4", "real", 4), 701: ("float8", "double precision", 8),
-    1043: ("varchar", "character varying", -1), 1082: ("date", "date", 4),
-    1114: ("timestamp", "timestamp without time zone", 8), 1700: ("numeric", "numeric", -1),
-}  # fmt: skip
-"""The types: the name, the name in SQL, and the bytes of a value."""
 _COLUMNS = Path(__file__).parents[1] / "catalogue.txt"
 """The tables of PostgreSQL 15's catalogue: a line for each, with the names of its columns.
 
@@ -63,8 +55,8 @@ class Tables:
         self.relations = {name: number for name, number in own if name.startswith("pg_")} | {
             table.name.lower(): number for number, table in numbered
         }
-        self.types = {n: number for number, told in _TYPES.items() for n in told[:2]} | {"int": 23}
-        self.type_names = {number: told[1] for number, told in _TYPES.items()}
+        self.types = {n: number for number, told in TYPES.items() for n in told[:2]} | {"int": 23}
+        self.type_names = {number: told[1] for number, told in TYPES.items()}
         self.schemas = {name: number for number, name in _SCHEMAS.items()}
         made = _shared(numbered, database)
         self._listings = {name: _listing(name, made.get(name, ())) for name in _columns()}
@@ -120,8 +112,18 @@ def _shared(tables: Sequence[tuple[int, Table]], database: str) -> dict[str, lis
             {
                 "oid": number, "typname": name, "typlen": size, "typinput": f"{name}in",
                 "typoutput": f"{name}out", "typreceive": f"{name}recv",
+                "typarray": next((array for array, of in ARRAYS.items() if of == number), 0),
             }
-            for number, (name, _, size) in _TYPES.items()
+            for number, (name, _, size) in TYPES.items()
+        ]
+        + [
+            {
+                "oid": number, "typname": f"_{TYPES[of][0]}", "typlen": -1, "typelem": of,
+                "typcategory": "A", "typinput": "array_in", "typoutput": "array_out",
+                "typreceive": "array_recv",
+            }
+            for number, of in ARRAYS.items()
+            if of in TYPES
         ],
         "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
         "pg_database": [{"datname": database}],
@@ -133,7 +135,7 @@ def _shared(tables: Sequence[tuple[int, Table]], database: str) -> dict[str, lis
             {
                 "table_catalog": database, "table_name": table.name, "column_name": column.name,
                 "ordinal_position": place, "is_nullable": "YES" if column.nullable else "NO",
-                "udt_name": _TYPES[told.oid][0], "data_type": _TYPES[told.oid][1],
+                "udt_name": TYPES[told.oid][0], "data_type": TYPES[told.oid][1],
             }
             for _, table, place, column, told in placed
         ],
