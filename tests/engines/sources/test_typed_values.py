@@ -187,6 +187,22 @@ def test_a_value_that_loses_anything_names_no_unit(tmp_path, array, kind, names)
     assert plain(source.load(["x"]).columns["x"]) == names
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [integer(-7, 40), ordinal(Kind.NUMBER, -5, 5), ordinal(Kind.NUMBER, -5, 5, step="0.01")],
+)
+@pytest.mark.parametrize("kind", [pyarrow.int64(), pyarrow.int8(), pyarrow.decimal128(18)])
+def test_whole_numbers_within_bounds_name_the_units_that_their_cells_name(tmp_path, declared, kind):
+    long = kind == pyarrow.int64()
+    numbers = [number for number in LONG if long or number is None or abs(number) < 2**7]
+    array = pyarrow.array(numbers, pyarrow.int64() if long else pyarrow.int32()).cast(kind)
+    path = write_typed(tmp_path, "t", pyarrow.table({"x": array}))
+    held = open_source(Table("t", path, (declared,), "x")).load(["x"]).columns["x"]
+    lines = "".join("\n" if number is None else f"{number}\n" for number in numbers)
+    cells, _ = loaded(tmp_path / "t.csv", f"x\n{lines}", declared, unit="x")
+    assert plain(held) == plain(cells["x"])
+
+
 def test_bytes_that_are_no_text_spoil_their_own_cell_alone(tmp_path):
     content = pyarrow.py_buffer(b"ab\xff")
     offsets = pyarrow.array([0, 2, 3], pyarrow.int32()).buffers()[1]

@@ -29,7 +29,7 @@ from dpdb.policy.numbers import exact_number
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.vectors import grammar
 from dpdb.vectors.columns import Codes, Numbers
-from dpdb.vectors.vector import Bools
+from dpdb.vectors.vector import Bools, outside
 
 
 class OrdinalBuilder(FormattedBuilder):
@@ -139,11 +139,14 @@ class NumbersBuilder(OrdinalBuilder):
         self._null: list[Bools] = []
 
     def holds_multiples(self, step: Fraction) -> bool:
-        plain = not self._exact and self.formatted is None
-        return plain and self._grid is not None and self._grid.holds_multiples(step)
+        if self.formatted is not None or self._grid is None or (self._exact and step != 1):
+            return False
+        return self._grid.holds_multiples(step)
 
     def add_multiples(self, multiples: NDArray[Any], null: Bools) -> None:
         assert self._grid is not None
+        if self._exact:
+            null = null | outside(multiples, (self._grid.lowest, self._grid.highest))
         units = self._grid.clamped(multiples)
         np.copyto(units, self._filler, where=null)
         self._units.append(units)
