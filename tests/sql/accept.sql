@@ -533,5 +533,5 @@ SELECT COUNT(*) FROM people WHERE age > (SELECT 1);
 SELECT COUNT(*) FROM people WHERE age IN UNNEST([30, 40]);
 SELECT g.plan, n, low FROM (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) AS g JOIN (VALUES ('gold', 5)) AS v(plan, low) ON g.plan = v.plan;
 --- Habits of other systems
-SELECT COUNT(*) FROM people WHERE zip = ANY (31643, 80127) OR age = SOME (30);
+SELECT COUNT(*) FROM people WHERE zip = ANY (31643, 80127) OR age = SOME (30) OR age = ANY(ARRAY[31, 32]);
 SELECT COUNT(STRPTIME(note, ['%Y-%m-%d', '%m/%d/%Y'])) FROM visits;

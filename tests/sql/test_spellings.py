@@ -96,6 +96,8 @@ ALIKE = [
     ("SELECT MIN(DISTINCT points), MAX(DISTINCT score) FROM visits",
      "SELECT MIN(points), MAX(score) FROM visits"),
     ("SELECT COUNT(*), 1 FROM visits GROUP BY ALL", "SELECT COUNT(*), 1 FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE points = ANY(ARRAY[7, 8]) OR plan = SOME (['gold'])",
+     "SELECT COUNT(*) FROM visits WHERE points IN (7, 8) OR plan IN ('gold')"),
     ("SELECT COUNT(*) FROM visits WHERE ratio BETWEEN 0.06 - 0.01 AND 0.06 + 0.01",
      "SELECT COUNT(*) FROM visits WHERE ratio BETWEEN 0.05 AND 0.07"),
     ("SELECT COUNT(*) FROM visits WHERE ratio < -0.1 * 3 + 1",

@@ -48,8 +48,10 @@ def written_out(tokens: Sequence[Token]) -> list[Token]:
     safe = {at for at in safe if _is_before_call(tokens[at : at + 4])}
     kept = [t for at, t in enumerate(tokens) if at not in safe and at - 1 not in safe]
     for at, token in enumerate(kept):
-        if token.text.upper() in ("ANY", "SOME") and _is_in(kept[max(at - 1, 0) : at + 3]):
-            kept[at - 1 : at + 1] = [like(token, TokenType.IN, "IN")]
+        if token.text.upper() in ("ANY", "SOME"):
+            _unwrap_array(kept, at + 2)
+            if _is_in(kept[max(at - 1, 0) : at + 3]):
+                kept[at - 1 : at + 1] = [like(token, TokenType.IN, "IN")]
     inserted: dict[int, list[Token]] = {}
     for at, name in enumerate(kept[:-1]):
         if kept[at + 1].token_type is TokenType.L_PAREN and name.text.upper() in _OF_ONE:
@@ -78,6 +80,20 @@ def _is_in(tokens: Sequence[Token]) -> bool:
         and kinds[2:3] == [TokenType.L_PAREN]
         and (kinds[3:4] != [] and kinds[3] not in arrays)
     )
+
+
+def _unwrap_array(tokens: list[Token], first: int) -> None:
+    """Make `(1, 2)` of `(ARRAY[1, 2])`, where no SELECT and no other array is in it."""
+    kinds = [token.token_type for token in tokens[first:]]
+    opening = kinds.index(TokenType.L_BRACKET) if TokenType.L_BRACKET in kinds[:2] else -1
+    if opening < 0 or kinds[:opening] not in ([], [TokenType.ARRAY]):
+        return
+    inside = kinds[opening + 1 :]
+    end = inside.index(TokenType.R_BRACKET) if TokenType.R_BRACKET in inside else 0
+    plain = not {TokenType.SELECT, TokenType.L_BRACKET} & {*inside[:end]}
+    if end and plain and inside[end + 1 : end + 2] == [TokenType.R_PAREN]:
+        del tokens[first + opening + 1 + end]
+        del tokens[first : first + opening + 1]
 
 
 def _arguments(tokens: Sequence[Token], first: int) -> tuple[int, int]:
