@@ -22,6 +22,7 @@ from dpdb.engines.passes.blocks import (
     as_read,
     counted_from,
     counted_rows,
+    keep_freed,
     whole_units,
 )
 from dpdb.engines.passes.shared_blocks import SharedBlocks
@@ -88,9 +89,7 @@ class StreamEngine(MemoryEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The C library keeps twice as much free memory as was once freed in one piece (mallopt(3)),
-        # and makes what is beyond that anew, page by page. This is more than a block's column has.
-        np.empty(2 * BLOCK)
+        keep_freed()
 
     def streams(self, table: Table) -> bool:
         """Whether the rows of a table are read block by block."""

@@ -31,6 +31,15 @@ Rows = TypeVar("Rows")
 Result = TypeVar("Result")
 
 
+def keep_freed() -> None:
+    """Have this process keep the memory of a block for the next one.
+
+    The C library keeps twice as much free memory as was once freed in one piece (mallopt(3)), and
+    makes what is beyond that anew, page by page. These 8 MiB are more than a block's column has.
+    """
+    np.empty(2**20)
+
+
 @dataclass(repr=False)
 class Blocks(Work[Loaded, Result], Generic[Rows, Result]):
     """Adds the rows of blocks to another work, cut to as many as a block may have, in one pass."""

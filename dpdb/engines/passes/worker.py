@@ -17,6 +17,7 @@ import numpy as np
 # A first task would wait for these.
 import dpdb.engines.sources.arrow.readers
 import dpdb.engines.statistics.accumulators  # noqa: F401
+from dpdb.engines.passes.blocks import keep_freed
 from dpdb.engines.passes.pool import Task
 from dpdb.engines.sources.protocol import Partition
 from dpdb.errors import DpdbError, reportable
@@ -28,6 +29,7 @@ def serve(parent: Connection[Any, Any]) -> None:
     # Signals to all processes of a terminal or a service: the other process ends this one.
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
+    keep_freed()
     # numpy's warnings about overflow and the like would tell of rows.
     with suppress(EOFError, ConnectionError), np.errstate(all="ignore"):
         parent.send(None)
