@@ -51,6 +51,8 @@ WINDOW = 500
 """A row of a window, sorted and computed; 240 to 315."""
 COUNTED = 30
 """A row that counts, for each aggregate and each key; 16."""
+FILLED = 500
+"""A row of two units, for each sum that it is filled in; 160 to 250."""
 AGGREGATE = 100
 """A row of a unit's groups, for each aggregate and each key; 16."""
 TAKEN = 2_000
@@ -305,7 +307,9 @@ def _in_column(source: Source, name: str) -> Texts:
         for scan in scans(source.relation):
             for column in scan.table.columns:
                 if scan.name(column) == name:
-                    return _in_column(scan.table, column.name)
+                    texts = _in_column(scan.table, column.name)
+                    # Rows of a unit meet rows of many others, if each row has two units.
+                    return Texts.made(texts.longest) if source.kinds else texts
         return Texts.made(_SHORT)
     at = next((n for n, c in enumerate(source.columns) if c.name == name), None)
     if at is None:
@@ -328,7 +332,7 @@ def _in_column(source: Source, name: str) -> Texts:
     if column.values is not None:
         declared = (len(str(value).encode("utf-8", "replace")) for value in column.values)
         longest = max(declared, default=0)
-    if source.public:
+    if source.public or source.kinds:  # Texts of two units have no budget.
         return Texts.made(longest)
     if name == source.unit:  # It is the same in all rows.
         return Texts(longest, longest, 1)

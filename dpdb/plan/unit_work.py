@@ -164,6 +164,8 @@ def _fewer_rows(source: Source) -> str:
     """The line of the policy that would lower the rows that a unit is taken to have."""
     private = (each for each in stored_tables(source) if each.unit is not None)
     tables = (each for each in private if each.rows_held == USUAL_ROWS_HELD > each.rows_per_unit)
+    if source.kinds:
+        return "a lower rows_per_unit in the policy"
     if (table := next(tables, None)) is None:
         return "a lower rows_held_per_unit in the policy"
     return (
@@ -223,12 +225,14 @@ class _Nodes:
         arguments = dict.fromkeys(part for each in query.aggregates for part in each.arguments)
         parts = [*query.keys, *arguments, *filters]
         # Arguments are put on a grid and checked for NULL.
-        taken = self.costs.total((*parts, *arguments), rows)
+        taken = self.costs.total((*parts, *arguments), rows) + self.costs.keys(query.keys, rows)
         taken += rows * cost_table.COUNTED * max(1, len(query.aggregates) + len(query.keys))
-        caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)
-        taken += caps * (self.costs.hashes(rows) + cost_table.CAP) + self.costs.keys(
-            query.keys, rows
-        )
+        if self.source.kinds:  # AVG fills the distances from both ends, and counts NULL.
+            sums = sum(3 if each.function is Function.AVG else 1 for each in query.aggregates)
+            taken += self.costs.hashes(rows) + rows * cost_table.FILLED * sums
+        else:
+            caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)
+            taken += caps * (self.costs.hashes(rows) + cost_table.CAP)
         values = self._values_taken(query)
         taken += values * cost_table.TAKEN
         held = self.costs.bytes(rows, parts) + values * cost_table.TAKEN_BYTES

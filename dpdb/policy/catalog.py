@@ -186,11 +186,13 @@ class Table:
     def rows_held(self) -> int:
         """The most rows of one unit that the table holds, before any filter.
 
-        The cap on the rows that count is below it, and a query can lower that cap alone.
+        The cap on the rows that count is below it, and a query can lower that cap alone. Of rows
+        of two units none is left out: their number is the declared cap, whose work is bounded.
         """
-        if self.owners or self.has_one_row_per_unit:  # no row of two is left out for others
-            return self.rows_per_unit if self.owners else 1
-        return self.rows_held_per_unit or usual_rows_held(self.rows_per_unit)
+        if self.has_one_row_per_unit:
+            return 1
+        usual = self.rows_per_unit if self.owners else usual_rows_held(self.rows_per_unit)
+        return self.rows_held_per_unit or usual
 
     @property
     def text_budget(self) -> int:

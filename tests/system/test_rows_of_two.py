@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpdb.engines.memory import MemoryEngine
-from dpdb.errors import DpdbError
+from dpdb.errors import DpdbError, TooLarge
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
@@ -185,6 +186,43 @@ def test_a_room_of_more_than_64_bits_is_refused_before_it_is_paid(tmp_path: Path
     assert "larger step, narrower bounds" in (refused.value.hint or "")
     assert session.last_balance.epsilon_left == 10_000
     assert session.execute(text.format(10**14)).cost.epsilon == 9_000
+
+
+def _explained(folder: Path, policy: str, text: str) -> str:
+    session = Session(shop_of_two(folder, random_data(1), policy))
+    return "\n".join(session.execute(f"EXPLAIN {text}").notes)
+
+
+def test_the_time_of_a_unit_is_that_of_the_rows_that_its_policy_lets_count(tmp_path: Path) -> None:
+    """A lower cap in a query lowers no time."""
+    roomy = POLICY.replace("{ customer = 3, supplier = 4 }", "1_000")
+    capped = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1) COUNT(*) FROM lines"
+    )
+    told = [_explained(tmp_path, roomy, each) for each in ("SELECT COUNT(*) FROM lines", capped)]
+    rule = r"1000 rows of one customer or supplier can take ([\d.]+) ms"
+    (alone,), (lower,) = (re.findall(rule, each) for each in told)
+    assert lower == alone
+
+
+def test_texts_of_two_units_are_as_long_as_declared_in_every_row(tmp_path: Path) -> None:
+    """The rows of a supplier meet names of as many customers, which have no budget together."""
+    roomy = POLICY.replace("{ customer = 3, supplier = 4 }", "1_000")
+    names = 'nation = { type = "text" }', 'product = { type = "text" }'
+    roomy = roomy.replace('nation = { type = "integer", values = [1, 2] }', names[0], 1)
+    roomy = roomy.replace('product = { type = "integer" }', names[1], 1)
+    joined = "lines l JOIN orders o ON o.id = l.order_id JOIN customers c ON c.id = o.customer_id"
+    for column in ("c.nation", "l.product"):
+        text = f"SELECT COUNT(*) FROM {joined} WHERE {column} LIKE '%a%'"
+        with pytest.raises(
+            TooLarge, match="the rows of one customer or supplier can take"
+        ) as refused:
+            _explained(tmp_path, roomy, text)
+        assert "declare a length in the policy, or a lower rows_per_unit" in (
+            refused.value.hint or ""
+        )
+        short = roomy.replace('"text" }', '"text", length = 100 }')
+        assert "rows of one customer or supplier can take" in _explained(tmp_path, short, text)
 
 
 def test_filters_that_exclude_each_other_do_not_share_their_price(tmp_path: Path) -> None:

@@ -11,6 +11,17 @@ where both rows are, and its owners are those of both. Here the second table is 
 and one of the equalities says that its unit is an owner already, so the pairs of a row are one at
 most, and have two owners still. A LEFT or FULL JOIN, EXISTS and NOT IN, windows, DISTINCT, LIMIT
 and GROUP BY within FROM break it: a row is there, or changes, because another unit's is not.
+
+Of rows of one unit a table holds at most a number (`engines.units.held_rows`), which bounds the
+work of each unit. **No rule that keeps the subset rule does so for rows of two.** Take away all
+units but the owners u and v of a row, one after the other: by the rule the row is held as before.
+So whether it is held follows from the rows alone whose owners are all among u and v. If u shares
+one row with each of n others, each row is held as if it were the only one: all n, or none.
+
+A rule that does not keep it moves the rows of others. Let a table hold the rows that fit in rooms
+of one row, and let v_1, …, v_n be a path of rows in this order. If u enters with a row of u and v_1
+before them, each second row of the path leaves, and the others enter. A filter can see the half of
+them. So the time of a unit is bounded for as many rows as the policy says count (`plan.unit_work`).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class UnitReader:
             problem = "rows_per_unit of rows of two units is declared, and not found"
             raise self.text.error(problem, (*self.where, "rows_per_unit"))
         most = max(self._rows(kinds).values())
-        return UnitsOfRows(owners[0].column, owners[0].chain, most, owners=owners)
+        return UnitsOfRows(owners[0].column, owners[0].chain, most, held=most, owners=owners)
 
     def _owners(self, unit: object) -> tuple[OwnedBy, ...]:
         """The columns that name the owners of a row: one, or two."""

@@ -106,6 +106,15 @@ def _of_any_number(rows, room):
     return total
 
 
+def _filled_at_load(rows, room):
+    left, held = dict(room), []
+    for owners, weight in rows:
+        if all(left[unit] for unit in owners):
+            held.append((owners, weight))
+            left.update((unit, left[unit] - 1) for unit in owners)
+    return filled([(owners, 1) for owners, weight in held if weight == 1], room)
+
+
 def _merged(rows, room):
     """Customer 5 and supplier 5 as one unit; only the rows of one of them are taken away."""
     left = {unit[1:]: room[unit] for unit in room}
@@ -119,6 +128,7 @@ def _merged(rows, room):
         pytest.param(_first_of_each, {"most": 1}, id="the first rows of each owner"),
         pytest.param(_small_units, {"most": 1}, id="units above the cap are left out"),
         pytest.param(_of_any_number, {"owners": 3}, id="three owners"),
+        pytest.param(_filled_at_load, {"most": 2}, id="rows held by filling, then a filter"),
         pytest.param(_merged, {}, id="equal ids of two kinds are one unit"),
     ],
 )
