@@ -266,7 +266,7 @@ def refusal(node: exp.Expr, text: str) -> Unsupported | None:
 
 
 def _column(argument: exp.Expr | None) -> str:
-    """The argument of an aggregate, if it is a column, as a query would name it."""
+    """The name of the column that is an aggregate's argument; x for any other argument."""
     if isinstance(argument, exp.Distinct):
         argument = next(iter(argument.expressions), None)
     return argument.sql() if isinstance(argument, exp.Column) else "x"

@@ -116,10 +116,8 @@ def as_query(bound: Query | Derived, facts: Facts) -> Query:
     return bound if isinstance(bound, Query) else derived_query(with_exact_rows(bound, facts))
 
 
-def known_value(bound: Query | Derived | View, facts: Facts) -> Literal | None:
+def known_value(bound: Query | Derived, facts: Facts) -> Literal | None:
     """The value of a subquery of public tables; None if it reads a private table."""
-    if isinstance(bound, View):
-        return None
     query = as_query(bound, facts)
     outputs = query.outputs
     if not query.public or len(outputs) != 1 or interval_ends(outputs[0].expression):

@@ -141,7 +141,7 @@ def _place(node: exp.Expr) -> int:
 
 
 def _part_of(text: Expr, separator: Literal, number: int, where: Place | None) -> tuple[Expr, Expr]:
-    """The part of a text with this number, and the condition that it has so many separators."""
+    """The part of a text with this number, and the condition that the text has so many."""
     part = call("SPLIT_PART", [text, separator, Literal(number, Kind.INTEGER)], where)
     if number == 1:
         return part, Not(IsNull(text))

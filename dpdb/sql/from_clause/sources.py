@@ -109,10 +109,8 @@ def with_views(tree: exp.Query, binder: SelectBinder) -> Mapping[str, View]:
 
 
 def scope(tree: exp.Select, binder: SelectBinder) -> Scope:
-    """The scope of FROM: a table, a view, a SELECT, or a join of several."""
-    source = tree.args.get("from_")
-    if source is None:
-        raise Unsupported("a query reads FROM a table", place=place(tree, binder.text))
+    """The scope of a SELECT's FROM: a table, a view, a SELECT, or a join of several."""
+    source = tree.args["from_"]
     further = tree.args.get("joins") or ()
     while isinstance(source.this, exp.Subquery) and _is_join(source.this) and not source.this.alias:
         # (a JOIN b ON …) JOIN c is a JOIN b ON … JOIN c.

@@ -1,1 +1,1 @@
-"""Scopes: which names an expression may use, and what GROUP BY leaves of them."""
+"""Scopes: the names that an expression may use, and those that GROUP BY leaves."""

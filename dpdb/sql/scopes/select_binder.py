@@ -54,6 +54,12 @@ class SelectBinder(SubqueryBinder, ABC):
         A SELECT within FROM or WITH may read a table `row_by_row`, and is then a view.
         """
 
+    def answered(self, tree: exp.Expr) -> Query | Derived:
+        """The bound SELECT, which is no view, as it does not stand within FROM or WITH."""
+        bound = self.bound(tree)
+        assert not isinstance(bound, View)
+        return bound
+
     def within(self, *, rows: bool = False) -> Self:
         """A binder for a SELECT within this one, which sees the same tables.
 

@@ -84,12 +84,7 @@ class Binder(SelectBinder):
 
     def query(self, tree: exp.Expr, options: Options = NO_OPTIONS) -> Query:
         """The SELECT, or the UNION ALL of several, as a Query."""
-        bound = self.bound(tree)
-        if isinstance(bound, View):
-            raise Unsupported(
-                "a query needs an aggregate such as COUNT(*), or a GROUP BY",
-                hint="single rows are never shown",
-            )
+        bound = self.answered(tree)
         query = as_query(bound, self.facts)
         if not isinstance(bound, Query):
             self.effort.spend_subqueries(query.selects - 1, tree, self.text)

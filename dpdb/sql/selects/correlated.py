@@ -56,10 +56,9 @@ class Correlated(Scope):
     def column(self, node: exp.Column) -> Expr:
         """The column of that name here, or else in the SELECT around."""
         assert self.outer is not None
-        qualifier = node.args.get("table")
-        here = self.has(node.name) if qualifier is None else qualifier.name.casefold() in self.names
-        around = self.outer.has(node.name) if qualifier is None else True
-        return self.outer.column(node) if around and not here else super().column(node)
+        around = node.args.get("table") is not None or self.outer.has(node.name)
+        outside = around and not is_of(node, self)
+        return self.outer.column(node) if outside else super().column(node)
 
 
 def is_correlated(tree: exp.Select, inner: Scope, outer: Scope) -> bool:

@@ -55,12 +55,12 @@ class Scalars:
     def subquery(self, node: exp.Subquery) -> Expr:
         """The slot for the value of a scalar subquery, or the value of one of public tables."""
         only(node, self.text, "this")
-        bound = self.binder.within(rows=self.constants).bound(node.this)
+        bound = self.binder.within(rows=self.constants).answered(node.this)
         known = known_value(bound, self.binder.facts) if self.constants else None
         if known is not None:
             return known
         derived = Released(bound) if isinstance(bound, Query) else bound
-        if not isinstance(derived, Derived) or len(derived.columns) != 1 or not is_one_row(derived):
+        if len(derived.columns) != 1 or not is_one_row(derived):
             raise Unsupported(
                 "a subquery gives one value: one column, no GROUP BY, or LIMIT 1",
                 place=place(node, self.text),

@@ -46,7 +46,7 @@ class Select:
 
 
 class Show(StrEnum):
-    """SHOW, by what it lists."""
+    """The things that SHOW lists."""
 
     BUDGET = "BUDGET"
     HISTORY = "HISTORY"
