@@ -56,7 +56,7 @@ def to_wire(answer: Answer) -> str:
 
 
 def from_wire(text: str) -> Answer:
-    """The answer of a line; raises UsageError where it is none."""
+    """The answer of a line; raises UsageError where the line has none."""
     try:
         answer = _record(Answer, json.loads(text))
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):

@@ -100,7 +100,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Bar:
-    """How often an attack succeeds against a defence, with the 95 % interval of that rate."""
+    """The rate at which an attack succeeds against a defence, with its 95 % interval."""
 
     defence: str
     colour: str

@@ -241,7 +241,7 @@ class Point:
     ceiling: float | None
     """The highest rate that ε allows."""
     error: float | None
-    """By what part of it the honest answer, bought with all of ε, can be off (95 %)."""
+    """The relative error of the honest answer, bought with all of ε, at 95 %."""
 
 
 def curve(attack: Attack, showings: Sequence[Showing], seed: int) -> tuple[Point, ...]:

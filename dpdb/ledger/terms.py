@@ -220,7 +220,7 @@ def _owners_in(told: Sequence[Sequence[Any]]) -> tuple[OwnedBy, ...]:
 
 
 _Forms = Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]
-"""How the value of each field is written in the terms, and how it is read.
+"""The functions that write the value of each field into the terms, and read it.
 
 A field is None in the terms where it has its default, and may be missing in older ledgers.
 """

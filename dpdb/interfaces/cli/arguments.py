@@ -102,7 +102,7 @@ def add_session_arguments(to: argparse.ArgumentParser) -> None:
     add("--separator", type=separator, metavar="C",
         help="what separates cells, in files without a policy: ; or \\t for a tab")  # fmt: skip
     add("--encoding", metavar="NAME", help="of files without a policy: latin-1, utf-16, …")
-    add("--no-header", type=_names, metavar="NAMES",
+    add("--no-header", type=lambda text: [*map(str.strip, text.split(","))], metavar="NAMES",
         help="the columns, in order, of files without a policy or a header: a,b,c")  # fmt: skip
     add_ledger_argument(to)
     add("--analyst", metavar="NAME",
@@ -218,10 +218,6 @@ def data_file(text: str) -> Path:
             "a file is needed: dpdb prepare writes the table of a server into a FILE.parquet"
         )
     return Path(text)
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
 
 
 _OF_SERVERS = (

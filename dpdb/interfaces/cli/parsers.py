@@ -87,7 +87,7 @@ def check_spelling(words: Iterable[str], parser: argparse.ArgumentParser) -> Non
 def check_options(
     options: argparse.Namespace, program: str, of: Mapping[str, Sequence[str]]
 ) -> None:
-    """Refuse an option that is given with another command than those that it is `of`."""
+    """Refuse an option that is given with a command that it is not `of`."""
     for name, commands in of.items():
         if getattr(options, name) and options.command not in commands:
             option = f"--{name.replace('_', '-')}"

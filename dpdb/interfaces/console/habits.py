@@ -69,9 +69,9 @@ _INSTEAD = {
     "Ctrl-L clears the screen": "clear cls",
     "everything is UTF-8": "\\encoding",
 }  # fmt: skip
-"""What to do or type instead of the commands of other shells that have no counterpart."""
+"""The answers to commands of other shells that have no counterpart, each with the commands."""
 ANSWERS = {name: text for text, names in _INSTEAD.items() for name in names.split()}
-"""The answer to each of these commands."""
+"""The answer to each of these commands: what to do or type instead."""
 
 SETTLED = {
     ".headers on": "answers always have a header",

@@ -72,7 +72,7 @@ def of_nearest(scales: Sequence[float], levels: int) -> float:
 
 
 def of_sign(scales: Sequence[float], distance: float) -> float:
-    """The chance of telling 0 from `distance`, both as likely, by what it and noise add up to.
+    """The chance of telling 0 from `distance`, both as likely, from its sum with noise.
 
     The guess is `distance` from half of it on.
     """

@@ -197,10 +197,26 @@ job  = {{ type = "text", values = {sorted([*JOBS, RARE, NOBODYS])} }}
 """
 
 
+class CountOfMany(Attack):
+    """The count of the rows of whoever has many, or none."""
+
+    question: str
+    rows: int
+    """Their number, if any are there."""
+
+    def run(self, session: Database, rng: np.random.Generator) -> Guess:
+        count = number(session.execute(self.question))
+        inside = count >= self.rows / 2
+        return Guess(inside, f"{count:g} is closer to {self.rows if inside else 0}.")
+
+    def chance(self, defence: Defence, scales: Scales) -> float:
+        return chances.of_sign(scales, self.rows) if scales else 1.0
+
+
 PATIENTS, VISITS = 40, 20
 
 
-class ManyRows(Attack):
+class ManyRows(CountOfMany):
     """Many visits to a clinic are many rows and one patient."""
 
     place = 12
@@ -240,6 +256,8 @@ class ManyRows(Attack):
         ),
     )
     foils = (RowsAsUnits(0.1, 1), RowsAsUnits(1, 1))
+    question = "SELECT COUNT(*) FROM visits WHERE patient = 'Abel Woods'"
+    rows = VISITS
     honest = "SELECT COUNT(*) FROM visits"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
@@ -258,15 +276,6 @@ class ManyRows(Attack):
             rows_per_unit=VISITS,
         )
 
-    def run(self, session: Database, rng: np.random.Generator) -> Guess:
-        question = "SELECT COUNT(*) FROM visits WHERE patient = 'Abel Woods'"
-        count = number(session.execute(question))
-        inside = count >= VISITS / 2
-        return Guess(inside, f"{count:g} is closer to {VISITS if inside else 0}.")
-
-    def chance(self, defence: Defence, scales: Scales) -> float:
-        return chances.of_sign(scales, VISITS) if scales else 1.0
-
 
 VISIT_COLUMNS = """
 patient = { type = "text" }
@@ -277,7 +286,7 @@ day     = { type = "integer", bounds = [1, 366] }
 LINES = 20
 
 
-class OtherOwner(Attack):
+class OtherOwner(CountOfMany):
     """A line of an order is a customer's and a supplier's."""
 
     place = 12
@@ -311,6 +320,8 @@ class OtherOwner(Attack):
         ),
     )
     foils = (FirstOwner(0.1, 1), FirstOwner(1, 1))
+    question = "SELECT COUNT(*) FROM lines WHERE supplier = 'Woods'"
+    rows = LINES
     honest = "SELECT COUNT(*) FROM lines"
 
     def scenario(self, rng: np.random.Generator) -> Scenario:
@@ -328,14 +339,6 @@ class OtherOwner(Attack):
             rows_per_unit=LINES,
             owners=("customer", "supplier"),
         )
-
-    def run(self, session: Database, rng: np.random.Generator) -> Guess:
-        count = number(session.execute("SELECT COUNT(*) FROM lines WHERE supplier = 'Woods'"))
-        inside = count >= LINES / 2
-        return Guess(inside, f"{count:g} is closer to {LINES if inside else 0}.")
-
-    def chance(self, defence: Defence, scales: Scales) -> float:
-        return chances.of_sign(scales, LINES) if scales else 1.0
 
 
 LINE_COLUMNS = """

@@ -231,7 +231,7 @@ def _whole(value: object, name: str, most: int) -> int:
 
 
 def text_of(value: object, name: str) -> str:
-    """The value if it is a text; `name` is what to call it if not."""
+    """The value, if it is a text; raises Unfit, which calls it `name`, if not."""
     if not isinstance(value, str):
         raise Unfit(f"{name} is a text")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):

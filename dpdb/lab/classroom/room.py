@@ -257,7 +257,7 @@ def frame(step: Turn, bits: Sequence[int]) -> Group:
 
 
 def _seat(guess: str, bit: str) -> Text:
-    """Grey while it is open; the bit in a box once it is solved, a cross where it is wrong."""
+    """A seat: grey while it is open, its bit in a box once solved, a cross where it is wrong."""
     if guess == UNKNOWN:
         return Text(f" {UNKNOWN} ", style="dim")
     if guess == bit:

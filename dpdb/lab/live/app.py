@@ -207,7 +207,8 @@ class LiveClass:
     def _shown(self, request: Request, view: str) -> views.Shown:
         """The state of a view, as it is now."""
         if view == "board":
-            return views.board(self.file.state, self.game, self.referee, _origin(request))
+            origin = f"http://{request.headers['host']}"
+            return views.board(self.file.state, self.game, self.referee, origin)
         if view == "control":
             return views.control(self.file.state, self.game, self.referee, self.here)
         key = hashed(self._secret(request))
@@ -249,10 +250,6 @@ class LiveClass:
     def _cookie(self, name: str) -> str:
         """The name of a cookie of this class: another class on the host has others."""
         return f"dpdb-{name}-{hashed(self.file.state.board)[:8]}"
-
-
-def _origin(request: Request) -> str:
-    return f"http://{request.headers['host']}"
 
 
 def _csv(name: str, text: str) -> Response:

@@ -41,7 +41,7 @@ class Room:
     subsets: list[list[int]] = field(default_factory=list)
     """The subsets that the class has asked about, as zeros and ones."""
     asked: list[Event] = field(default_factory=list)
-    """For each of them the turn that came of it, and who asked."""
+    """For each subset the turn that followed, and who asked."""
 
     def apply(self, what: str, event: Event) -> None:
         """Change as an event tells; raises LookupError, TypeError or ValueError for another."""
@@ -116,7 +116,7 @@ class Contest:
     left: float = 0.0
     """Seconds that were left when the clock was last started or stopped."""
     since: float | None = None
-    """The time at which it was started; None while it stands."""
+    """The time at which the clock was started; None while it stands."""
     revealed: bool = False
     teams: dict[int, Team] = field(default_factory=dict)
 

@@ -168,7 +168,7 @@ _AFFINITIES = (
     ("NUM", StoredType.DECIMAL),
     ("DEC", StoredType.DECIMAL),
 )
-"""Types by what is in their names, the first first, mostly as SQLite tells them."""
+"""Types by parts of their names, mostly as SQLite finds them: the first that fits counts."""
 
 
 @contextmanager

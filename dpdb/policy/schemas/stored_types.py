@@ -75,7 +75,7 @@ class StoredColumn:
     name: str
     type: StoredType
     free: bool = False
-    """Whether it is read as every declared type: each value as the cell that would write it."""
+    """Whether the column is read as any declared type: each value as the cell that writes it."""
     guessed: bool = False
     """Whether the values can be of any type where no policy declares one."""
 
