@@ -105,8 +105,8 @@ class SparkEngine(StreamEngine):
     """Sends what is to be worked out to where the rows are, and joins what comes back.
 
     Where each row is a unit, tasks have any rows. Otherwise rows are first brought together by
-    the column that names their unit. Joins, tables that are made of others, public tables and what
-    teaching shows are left to the engines of one machine.
+    the column that names their unit. Joins, tables that are made of others, public tables, rows of
+    two units and what teaching shows are left to the engines of one machine.
     """
 
     def goes_over(self, plan: Plan) -> bool:

@@ -129,7 +129,7 @@ class StreamEngine(MemoryEngine):
         if not isinstance(table, Table) or type(table) is not Table or not table.owners:
             return False
         named = not any(owner.chain for owner in table.owners)
-        return named and table.is_streamed and self.turns(table) > 1
+        return named and (table.is_streamed or table.in_spark) and self.turns(table) > 1
 
     @np.errstate(all="ignore")
     def key_counts(self, plan: Plan, slots: Mapping[Slot, AnyVector]) -> KeyCounts:

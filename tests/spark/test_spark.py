@@ -18,6 +18,7 @@ if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
 
 from dpdb.answers.formats.json_lines import as_json
+from dpdb.engines import streams
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.spark import SparkEngine
 from dpdb.engines.statistics import accumulators, rank_windows
@@ -102,6 +103,16 @@ def test_rows_of_two_units_fill_the_same_sums(tmp_path: Path) -> None:
     twin = in_spark(policy, tmp_path)
     for text in rows_of_two.STATEMENTS:
         assert_same(text, policy, twin)
+
+
+def test_no_unit_of_two_kinds_moves_an_answer_by_more_than_noise_pays_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for turn in (streams.TURN, 100):  # held in memory, and gathered block by block
+        monkeypatch.setattr(streams, "TURN", turn)
+        largest = rows_of_two.largest_moves(in_spark, tmp_path / str(turn))
+        assert max(largest) == 1
+        assert min(largest) > 0, largest
 
 
 @pytest.mark.parametrize("text", STATEMENTS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
+from dpdb.session.session import Session
+from tests.support.noiseless import Noiseless
 
 POLICY = """\
 [budget]
@@ -99,6 +102,9 @@ STATEMENTS = (
     "SELECT amount, COUNT(*) FROM messages WHERE amount IN (0, 1, 2) GROUP BY amount",
 )
 
+ONE_SUM = [STATEMENTS[at] for at in (0, 3, 4, 12, 13)]
+"""Statements whose last column is the only aggregate, and no average."""
+
 
 def random_data(seed: int, lines: int = 14) -> Data:
     """Few units with many rows; some rows are nobody's, and ids are the same in all kinds."""
@@ -143,9 +149,35 @@ def neighbours(data: Data) -> Iterator[tuple[str, Data]]:
         yield "person", {**data, "messages": [m for m in data["messages"] if unit not in m[:2]]}
 
 
+def largest_moves(moved: Callable[[Policy, Path], Policy], folder: Path) -> list[Fraction]:
+    """How far a unit moves what a session answers to each of ONE_SUM, noise left out.
+
+    1 is as far as the noise pays for. `moved` takes a policy to the rows in another storage.
+    """
+    paid: list[Fraction] = []
+
+    def answers(at: int, data: Data) -> list[list[tuple[object, ...]]]:
+        policy = shop_of_two(folder / str(at), data)
+        session = Session(moved(policy, folder / str(at)), noise=Noiseless())
+        found = [session.execute(text) for text in ONE_SUM]
+        paid[:] = [answer.releases[0].sensitivity for answer in found]
+        return [answer.rows for answer in found]
+
+    data = random_data(1)
+    whole, largest = answers(0, data), [Fraction(0)] * len(ONE_SUM)
+    for at, (_, without) in enumerate(list(neighbours(data))[:6], 1):
+        for which, rows in enumerate(answers(at, without)):
+            pairs = zip(whole[which], rows, strict=True)
+            far = sum(
+                (abs(Fraction(one[-1]) - Fraction(two[-1])) for one, two in pairs), Fraction(0)
+            )
+            largest[which] = max(largest[which], far / paid[which])
+    return largest
+
+
 def shop_of_two(folder: Path, data: Data, policy: str = POLICY) -> Policy:
     """The policy of a shop with these rows."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, header in HEADERS.items():
         rows = (",".join("" if c is None else str(c) for c in row) for row in data[name])
         (folder / f"{name}.csv").write_text("\n".join([header, *rows, ""]), encoding="utf-8")

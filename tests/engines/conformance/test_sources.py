@@ -16,6 +16,7 @@ import pyarrow
 import pytest
 
 from dpdb.answers.formats.json_lines import as_json
+from dpdb.engines import streams
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.sources.opening import open_source
 from dpdb.policy.budget import Budget
@@ -231,3 +232,17 @@ def test_rows_of_two_units_fill_the_same_sums(
     memory, other = MemoryEngine(tables=policy.tables), SmallBlocks(tables=twin.tables)
     for text in rows_of_two.STATEMENTS:
         assert raw(text, twin, other) == raw(text, policy, memory), text
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb", POSTGRESQL])
+def test_no_unit_of_two_kinds_moves_an_answer_by_more_than_noise_pays_for(
+    tmp_path: Path, elsewhere: Elsewhere, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "TURN", 100)  # rows of files are gathered block by block
+
+    def moved(policy: Policy, folder: Path) -> Policy:
+        return policy if kind == "csv" else elsewhere(policy, folder, kind)
+
+    largest = rows_of_two.largest_moves(moved, tmp_path)
+    assert max(largest) == 1
+    assert min(largest) > 0, largest
