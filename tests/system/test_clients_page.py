@@ -106,4 +106,6 @@ def test_intervals_are_set_when_a_program_connects(clinic: Wired) -> None:
 def test_each_program_that_the_page_calls_tested_is() -> None:
     rows = [row for table in tables(PAGE) for row in table if row[1:2] == ["tested"]]
     named = re.findall(r"\w+", " ".join(row[0] for row in rows).lower())
-    assert {name for name in named if not name.isdigit()} == set(DRIVERS)
+    assert {name for name in named if not name.isdigit()} == {
+        driver.partition("_")[0] for driver in DRIVERS
+    }

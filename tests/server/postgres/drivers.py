@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import importlib.util
 import io
 import re
 import signal
@@ -18,8 +19,12 @@ import pg8000.dbapi
 import psycopg
 import sqlalchemy
 
+from tests.server.postgres import jdbc
 from tests.server.postgres.jdbc import Machine
 from tests.server.postgres.told import Refused, Told
+
+ODBC = "PostgreSQL Unicode"
+"""The name of Debian's odbc-postgresql among the drivers of unixODBC."""
 
 
 class Driver(ABC):
@@ -27,6 +32,13 @@ class Driver(ABC):
 
     cancels: ClassVar[bool] = True
     """Whether the driver can cancel a statement."""
+    tells_places: ClassVar[bool] = True
+    """Whether the driver tells the place and the hint of an error."""
+
+    @staticmethod
+    def missing() -> str | None:
+        """What keeps the driver from running here."""
+        return None
 
     def __init__(self, port: int, analyst: str, token: str):
         self.port, self.analyst, self.token = port, analyst, token
@@ -226,6 +238,7 @@ class Pandas(SqlAlchemy):
 
 
 class JdbcDriver(Driver):
+    missing = staticmethod(jdbc.missing)
     machine: ClassVar[Machine | None] = None
     """The process with Java, which tests share."""
 
@@ -249,6 +262,57 @@ class JdbcDriver(Driver):
         self.java.cancel()
 
 
+class Odbc(Driver):
+    """psqlODBC by pyodbc: the way of Excel."""
+
+    tells_places = False
+    more = ""
+
+    @staticmethod
+    def missing() -> str | None:
+        """What keeps ODBC from running here."""
+        if importlib.util.find_spec("pyodbc") is None:
+            return "pyodbc is not installed"
+        import pyodbc  # noqa: PLC0415 (only where unixODBC is)
+
+        known = ODBC in pyodbc.drivers()
+        return None if known else "odbc-postgresql is not installed"
+
+    def connect(self) -> None:
+        import pyodbc  # noqa: PLC0415
+
+        self._error = pyodbc.Error
+        self._connection = pyodbc.connect(
+            f"Driver={{{ODBC}}};Server=127.0.0.1;Port={self.port};Database=people;"
+            f"Uid={self.analyst};Pwd={self.token};{self.more}",
+            autocommit=True,
+        )
+        self._cursor = self._connection.cursor()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, text: str, values: Sequence[Any] = ()) -> Told:
+        try:
+            self._cursor.execute(text, *values)
+            said = "\n".join(words for _, words in self._cursor.messages or ())
+            labels = [each[0] for each in self._cursor.description or ()]
+            rows = [tuple(row) for row in self._cursor.fetchall()] if labels else []
+        except self._error as error:
+            state, words = error.args
+            raise Refused(state, None, words) from None
+        return Told(labels, rows, said)
+
+    def cancel(self) -> None:
+        self._cursor.cancel()
+
+
+class OdbcCursors(Odbc):
+    """psqlODBC, which declares a cursor for each statement, and fetches two rows at a time."""
+
+    more = "UseDeclareFetch=1;Fetch=2"
+
+
 DRIVERS: dict[str, type[Driver]] = {
     "psql": Psql,
     "psycopg": Psycopg,
@@ -257,4 +321,6 @@ DRIVERS: dict[str, type[Driver]] = {
     "sqlalchemy": SqlAlchemy,
     "pandas": Pandas,
     "jdbc": JdbcDriver,
+    "psqlodbc": Odbc,
+    "psqlodbc_cursors": OdbcCursors,
 }
