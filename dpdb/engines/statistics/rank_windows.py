@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from dpdb.engines.protocol import WORD, RankWindow
 from dpdb.engines.sources.cells.grids import narrowest
 from dpdb.engines.statistics.gathered import Accumulator, CellValues, Gathered
 from dpdb.engines.statistics.statistics import Statistics
+from dpdb.engines.values.exact_sums import count_codes
 from dpdb.engines.values.grid_values import row_blocks
 from dpdb.plan.ranges.statistics import Ranks
 from dpdb.records import dataclass
@@ -40,15 +42,22 @@ class _Interval:
     counts: Array
     """counts[cell, bucket]: the values of that cell in the bucket."""
 
-    def add(self, cells: Array | None, values: Array, width: int) -> None:
-        """Count the values in buckets of `width` points; without `cells` there is one cell."""
+    def add(self, cells: Array | None, values: Array, counted: Bools | None, width: int) -> None:
+        """Count the values in buckets of `width` points; without `cells` there is one cell.
+
+        A cell past the last one and a bucket past the last one have what is not counted.
+        """
         number, buckets = self.counts.shape
-        places = (values - (self.starts[0] if cells is None else self.starts[cells])) // width
-        inside = (places >= 0) & (places < buckets)
+        starts = np.append(self.starts, self.starts[:1]).astype(values.dtype)
+        places = (values - (starts[0] if cells is None else starts[cells])) // width
+        # Those below the start are the greatest without a sign.
+        np.minimum(places.view(f"u{places.itemsize}"), buckets, out=places, casting="unsafe")
+        if counted is not None:
+            np.copyto(places, buckets, where=~counted)
         if cells is not None:
-            places += cells * buckets
-        counts = np.bincount(places[inside], minlength=number * buckets)
-        self.counts += counts.reshape(number, buckets)
+            places += cells.astype(places.dtype) * (buckets + 1)
+        counts = np.bincount(places, minlength=(number + 1) * (buckets + 1))
+        self.counts += counts.reshape(number + 1, buckets + 1)[:number, :buckets]
 
     def refined(self, ranks: Array, width: int) -> _Interval:
         """The bucket with the value of a rank of each cell; the first one where none has it."""
@@ -70,6 +79,8 @@ class RefinedWindows(Accumulator):
     """The points of the intervals."""
     _widths: list[int] = field(init=False, repr=False)
     """The points of the buckets of this pass and of those to come; none for the last one."""
+    _word: np.dtype[Any] = field(init=False, repr=False)
+    """The type of values where they are counted."""
     _numbers: Array | None = field(default=None, repr=False)
     """Number of values of each cell, once a pass is over."""
     _counted: Array = field(init=False, repr=False)
@@ -84,26 +95,29 @@ class RefinedWindows(Accumulator):
         grid, buckets = self.statistic.grid, max(2, min(BUCKETS, COUNTERS // self.cells))
         self._width = grid.upper - grid.lower + 1
         self._widths = bucket_widths(self._width, buckets)
+        # Half of the bits hold differences of values, and are faster.
+        self._word = np.dtype(np.int32) if max(-grid.lower, grid.upper) < 2**30 else WORD
         self._counted = np.zeros(self.cells, dtype=WORD)
         starts, counts = np.full_like(self._counted, grid.lower), np.zeros((self.cells, buckets))
         self._first = _Interval(starts, self._counted.copy(), counts.astype(WORD))
         self._last = self._first
 
     def add(self, part: Statistics) -> None:
-        groups, values = part.counted_steps(self.statistic)
-        values, cells = values.astype(WORD), None
-        if groups is not None:
-            inside = groups < self.cells
-            cells, values = groups[inside].astype(np.intp), values[inside]
+        groups, values, counted = part.all_steps(self.statistic)
         if self._numbers is None:
-            own = len(values) if cells is None else np.bincount(cells, minlength=self.cells)
-            self._counted += own
+            if groups is not None:
+                self._counted += count_codes(groups, self.cells + 1)[: self.cells]
+            else:
+                self._counted += len(values) if counted is None else np.count_nonzero(counted)
         if not self._widths:
-            self._kept.add(self._between(cells, values))
+            self._kept.add(self._between(groups, values, counted))
             return
-        self._first.add(cells, values, self._widths[0])
-        if self._last is not self._first:
-            self._last.add(cells, values, self._widths[0])
+        intervals = [self._first] if self._last is self._first else [self._first, self._last]
+        for block in row_blocks(len(values), 2 * self._first.counts.size):
+            cells = None if groups is None else groups[block]
+            own = None if counted is None else counted[block]
+            for interval in intervals:
+                interval.add(cells, values[block].astype(self._word), own, self._widths[0])
 
     def join(self, other: RefinedWindows) -> None:
         if self._numbers is None:
@@ -115,14 +129,17 @@ class RefinedWindows(Accumulator):
         if self._last is not self._first:
             self._last.counts += other._last.counts
 
-    def _between(self, cells: Array | None, values: Array) -> CellValues:
-        """The values from the first interval to the last."""
+    def _between(self, cells: Array | None, values: Array, counted: Bools | None) -> CellValues:
+        """The counted values from the first interval to the last."""
         low, high = self._first.starts, self._last.starts + self._width
         if cells is None:
-            kept = values[(values >= low[0]) & (values < high[0])]
+            there = (values >= int(low[0])) & (values < int(high[0]))
+            kept = values[there if counted is None else there & counted].astype(WORD)
             return CellValues.of_rows(None, kept, 1)
+        # No value is within the interval of the cell past the last one.
+        low, high = np.append(low, 0), np.append(high, 0)
         there = (values >= low[cells]) & (values < high[cells])
-        return CellValues.of(cells[there], values[there])
+        return CellValues.of(cells[there].astype(np.intp), values[there].astype(WORD))
 
     def settle(self) -> bool:
         self._numbers = self._counted
