@@ -65,12 +65,12 @@ def bounding_notes(planned: Plan) -> tuple[str, ...]:
 
 
 def _finds_bounds(planned: Plan) -> bool:
-    """Whether a plan finds bounds or a cap for another one, and a note says which."""
+    """Whether a plan finds bounds or a cap for another plan, about which it has a note."""
     return any(isinstance(each.mechanism, BoundsSelection) for each in planned.releases)
 
 
 def limit_notes(planned: Plan, draws: Draws) -> Iterator[str]:
-    """A note for each number of different values of which a limit was found."""
+    """A note for each COUNT(DISTINCT) whose limit of values per unit was found."""
     for index, estimate in enumerate(planned.estimates):
         for place in estimate.releases:
             if isinstance(planned.releases[place].mechanism, LimitSelection) and planned.cells:
@@ -118,7 +118,7 @@ def _of_units(planned: Plan) -> Iterator[str]:
 
 
 def _bounded(expression: Expr) -> Iterator[Column]:
-    """The columns with bounds that an expression reads, but those that it clamps more tightly."""
+    """The columns with bounds that an expression reads, except those it clamps tighter."""
     match expression:
         case Call("clamp", (ColumnRef(column=Column(bounds=(low, high))), *ends)) if all(
             isinstance(end, Literal)

@@ -231,7 +231,7 @@ class AnswerRecord:
     plan: Plan | None = None
     """The plan that EXPLAIN shows."""
     outline: Outline | None = None
-    """In place of the plan, where an answer comes from a server."""
+    """The parts of the plan that formats tell, in an answer that comes from a server."""
     summary: tuple[tuple[str, str], ...] = ()
     """Names and texts that say for people what the table says for programs."""
     trial: bool = False

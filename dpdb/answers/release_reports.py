@@ -49,7 +49,7 @@ def _own_reports(planned: Plan, groups: Iterator[int]) -> Iterator[ReleaseReport
 
 
 def release_labels(planned: Plan) -> dict[int, str]:
-    """For each release the label of the first column that needs it; or those of several."""
+    """For each release the label of the first column that needs it; of a vector, all labels."""
     labels: dict[int, list[str]] = {}
     for output in planned.outputs:
         for index in planned.released_for(output):

@@ -105,14 +105,14 @@ def bounds_notes(plan: Plan, draws: Draws) -> tuple[str, ...]:
 
 
 def needs_notes(plan: Plan) -> tuple[str, ...]:
-    """Notes on the values that selected bounds need, and on those that they leave out."""
+    """Notes on the number of values that bounds need, and on the values that they leave out."""
     mechanisms = dict.fromkeys(release.mechanism for release in plan.releases)
     ends = (each for each in mechanisms if isinstance(each, BoundsSelection))
     return tuple(f"bounds need {needs(each)}" for each in ends)
 
 
 def needs(mechanism: BoundsSelection) -> str:
-    """The number of values that bounds need, and of those that they leave out, in words."""
+    """The numbers of values that bounds need and leave out, in words."""
     needed, left = f"{mechanism.rows_needed:,}", f"{mechanism.left_out:,}"
     tail = f"; they leave out the last {left} or so of a long tail" if mechanism.left_out else ""
     return f"about {needed} {mechanism.counted}{tail}"

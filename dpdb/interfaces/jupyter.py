@@ -89,7 +89,7 @@ class Notebook:
 
 
 class _LineParser(argparse.ArgumentParser):
-    """A parser whose errors are errors of dpdb, rather than the end of the program."""
+    """A parser that raises UsageError, rather than ending the program."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint="%dpdb --help")

@@ -65,7 +65,7 @@ Scenes = Callable[["np.random.Generator"], Scenario]
 Scales = Sequence[float]
 """The scale of the noise of each release that an attack's questions are answered with, in turn.
 
-Where nothing is noisy there is none.
+Exact answers have no scale.
 """
 
 

@@ -95,7 +95,7 @@ Figure = Lines | Tiles
 
 
 _ROUNDING = 1e-9
-"""A rate that is worked out can be above its ceiling by so much through the rounding of doubles."""
+"""The most by which the rounding of doubles lifts a rate that is worked out over its ceiling."""
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def run_trials(
 ) -> Trials:
     """Try `attack` on each of `defences`; trial i draws the same secret for all.
 
-    With a `number`, so many runs against the database are counted. Without, rates are as exact as
+    With a `number`, that many runs against the database are counted. Else rates are as exact as
     they can be had.
     """
     scenes = scenes or attack.scenario
@@ -201,7 +201,7 @@ def known_rate(attack: Attack, defence: Defence, noise: Scales, seed: int) -> Ra
 
 
 def _counted(game: Game, first: Showing, number: int, directory: Path, seed: int) -> Rate:
-    """The rate in `number` runs, of which the first has been made."""
+    """The rate in `number` runs; `first` is the first of them."""
     hits, tries = first.hits, first.tries
     for trial in range(1, number):
         again = run_once(game, directory, seed, trial)

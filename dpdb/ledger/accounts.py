@@ -63,7 +63,7 @@ class Spender:
     analyst: str
     statement: str = ""
     shown: ComposedLoss | None = None
-    """The loss that the analyst's own account pays, where it is not that of the statement."""
+    """The loss that the analyst's own account pays, where it differs from the statement's."""
 
     def balance(self, account: Account) -> Balance:
         """The balance that an account leaves: of each number the least that any part has."""

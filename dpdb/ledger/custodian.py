@@ -104,7 +104,7 @@ def accept(
 
 
 def _check_promise(book: Book, terms: TermTexts) -> None:
-    """Refuse terms by which another unit is kept secret than by those that something was spent on.
+    """Refuse terms that keep another unit secret than the terms under which something was spent.
 
     Tables are compared by their names; one that is there for the first time promises nothing yet.
     """

@@ -316,11 +316,11 @@ class ReleaseStore(Protocol):
     @property
     @abstractmethod
     def asker(self) -> str:
-        """To whom releases are shown."""
+        """The analyst whom releases are shown to."""
 
     @abstractmethod
     def kept(self, scope: str, after: int) -> tuple[SealedRelease, ...]:
-        """The releases under a scope, to whomever, with larger numbers than `after`."""
+        """The releases under a scope, shown to any analyst, with larger numbers than `after`."""
 
     @abstractmethod
     def keep(self, scope: str, text: str, after: int | None = None) -> int | None:

@@ -42,7 +42,7 @@ def _value(limit: ColumnLimit) -> Point | None:
 
 
 def holds(region: Region, of_another: Sample) -> bool:
-    """Whether a region has the values of another one's sample within it, or is of another table.
+    """Whether a region contains the sample of another region, or is of another table.
 
     Regions of two tables do not exclude each other, and their values are not compared, as columns
     of one name may have two types.
@@ -85,7 +85,7 @@ class _Group:
     """The largest losses: all that what the group reveals depends on."""
 
     def admits(self, region: Region) -> bool:
-        """Whether the filters of all its statements exclude another one."""
+        """Whether the filters of all its statements exclude the region."""
         return all(map(region.excludes, self.regions))
 
 

@@ -24,7 +24,7 @@ from dpdb.policy.numbers import ratio
 TermTexts = Mapping[str, Any]
 """A policy in the types of JSON; numbers that are no whole ones are fractions in a text."""
 _LIMITS = ("epsilon", "delta", "queries")
-"""The terms of which a session may have less."""
+"""The terms that a session may lower."""
 
 
 def described(policy: Policy) -> TermTexts:

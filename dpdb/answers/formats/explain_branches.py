@@ -240,7 +240,7 @@ def _joined_lines(source: Joined) -> Iterator[str]:
 
 
 def _alike(source: Joined, relation: Relation) -> Iterator[tuple[Scan, int]]:
-    """The tables of which few equal rows are joined, and the number of these."""
+    """The tables of whose equal rows only some are joined, and the most that are."""
     if isinstance(relation, Scan):
         return
     yield from _alike(source, relation.left)

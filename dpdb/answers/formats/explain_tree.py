@@ -183,7 +183,7 @@ def _facts(
 
 
 def _scale_in_bounds(release: Release) -> str:
-    """The scale of a vector by the width of bounds U and L, or its square; empty if it is none."""
+    """The scale of a vector by the width of bounds U and L, or its square; else empty."""
     vector, noise = release.statistic, release.noise
     if not (isinstance(vector, Joint) and vector.grid and isinstance(noise, Additive)):
         return ""

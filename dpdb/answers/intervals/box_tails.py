@@ -1,4 +1,4 @@
-"""Tails of weighted sums of coordinates of boxes, of which those of one draw are not independent.
+"""Tails of weighted sums of coordinates of boxes; coordinates of one draw are not independent.
 
 Given its size R, which is a gamma variable of m + 1 stages, a draw is a uniform point in R times
 the box. For scales p >= q of two coordinates and r = q/p, P(|p·u + q·t| > p·d) given R is, with

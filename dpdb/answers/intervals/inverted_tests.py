@@ -239,7 +239,7 @@ def _means(noisy: NoisyMoments, confidence: float) -> Array:
 def variance_interval(
     estimate: Estimate, plan: Plan, draws: Draws, confidence: float
 ) -> tuple[Array, Array]:
-    """The interval of a variance or a standard deviation, as it is asked for.
+    """The interval of a variance or of a standard deviation, by the function of the estimate.
 
     The interval of the mean fails with a tenth of the probability allowed, and the test of the
     variance at the true mean with the rest. So the variances that are accepted at any mean of that

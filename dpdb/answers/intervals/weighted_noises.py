@@ -29,7 +29,7 @@ _REACH = 16
 _FINE = 2**12
 """The units in a standard deviation."""
 _LEAST = 1e-9
-"""The least probability to fail of which a quantile is read off the transform."""
+"""The least probability of failure for which a quantile is read off the transform."""
 _DIRECTIONS = 16
 """The number of directions of a pair for which a quantile is computed; it is smooth in between."""
 _GONE = -60

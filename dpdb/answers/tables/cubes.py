@@ -120,7 +120,7 @@ def _whole(drawn: DrawnCube, index: int, finest: Draws) -> Array:
 
 
 def _rounded(cube: Cube, cells: Sequence[float]) -> list[int]:
-    """Whole numbers near some cells, such that their sums are near those of the cells, too.
+    """Whole numbers near the cells, whose sums over levels are near the sums of the cells, too.
 
     Cell by cell the number is taken that makes the squares of the errors so far least, of the
     cell and of all sums of levels that it is in. Numbers that are each the nearest would lose what

@@ -136,7 +136,7 @@ def _ranked(vector: AnyVector, rows: int) -> Array:
 
 
 def windowed(window: Window, frame: Frame, number: int) -> AnyVector:
-    """The value of a window function on each row of a frame, of which there are `number`."""
+    """The value of a window function on each of the `number` rows of a frame."""
     keys = [evaluate(each, frame) for each in window.partition]
     within = [key for each in keys for key in sort_keys(each, number)]
     by = order_keys(window.order, frame, number)

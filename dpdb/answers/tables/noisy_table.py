@@ -80,7 +80,7 @@ class NoisyTable:
         return NoisyTable(tuple(column.take(rows) for column in self.columns), len(rows))
 
     def by_slot(self, before: int = 0) -> dict[Slot, AnyVector]:
-        """The columns by their slots, of which `before` are those of other tables."""
+        """The columns by their slots, which begin after the `before` columns of another table."""
         return {
             Slot("column", index, column.kind): column.values
             for index, column in enumerate(self.columns, before)
@@ -130,7 +130,7 @@ def order_keys(order: Sequence[Ordering], frame: Frame, number: int) -> list[Arr
 
 
 def in_order(order: Sequence[Ordering], frame: Frame, rows: RowIndices, number: int) -> RowIndices:
-    """Some rows of a frame, of which there are `number`, as ORDER BY sorts them."""
+    """Some of the `number` rows of a frame, as ORDER BY sorts them."""
     keys = [key[rows] for key in order_keys(order, frame, number)]
     # The last of the keys is the first to be sorted by.
     return rows[np.lexsort(keys[::-1])] if keys else rows

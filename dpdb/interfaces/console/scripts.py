@@ -44,7 +44,7 @@ _OTHER_SQL = re.compile(
     rf"|(un)?pivot\s+{_NAME}\s+on\s+(?s:.*)",
     re.IGNORECASE,
 )
-"""Statements of other shells: a file with such a statement is one of statements all the same."""
+"""Statements of other shells; a file that has one is still a file of statements."""
 _OTHER_COMMAND = re.compile(r"[.\\][A-Za-z]+[+?]?")
 """A command, even one that is not there, such as `.echo on` or one that is mistyped."""
 

@@ -219,7 +219,7 @@ def open_history() -> History:
 
 
 class _LenientHistory(FileHistory):
-    """A history whose file cannot be written, as on a full disk, without an error."""
+    """A history that goes on without an error where its file cannot be written."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):

@@ -208,7 +208,7 @@ KNOWN: dict[str, Callable[[Voter], tuple[object, ...]]] = {
 
 
 def shared(known: Callable[[Voter], tuple[object, ...]]) -> list[int]:
-    """For each voter, whether another one has the same: 0 or 1."""
+    """For each voter 1 if another voter has the same in `known`, else 0."""
     crowds = Counter(map(known, VOTER_LIST))
     return [int(crowds[known(voter)] > 1) for voter in VOTER_LIST]
 
@@ -234,7 +234,7 @@ def coarser_patient(row: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def _ceiling(people: int, epsilon: float) -> float:
-    """The highest success rate where all of so many people have the same disease."""
+    """The highest success rate where `people` have the same disease."""
     return 1 / (1 + (len(DIAGNOSES) - 1) * math.exp(-epsilon * people))
 
 

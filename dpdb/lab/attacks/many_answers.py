@@ -211,7 +211,7 @@ HALFWAY = VARIANTS / 8 / (OTHERS + 1)
 
 
 def _margin(shares: int, patients: int) -> float:
-    """The error that 95 of 100 shares stay below at ε = 1, when so many are published."""
+    """The error that 95 of 100 shares stay below at ε = 1, when `shares` are published."""
     return math.log(20) * shares / patients
 
 

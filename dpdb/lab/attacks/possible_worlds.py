@@ -182,7 +182,7 @@ _COUNTED = 1000
 
 
 def estimated(yes: float, people: int, epsilon: float) -> float:
-    """The number of true yes, by [War65], from `yes` reports of so many people.
+    """The number of true yes, by [War65], from `yes` reports of `people`.
 
     With p the chance of a true report it is (yes - n(1 - p)) / (2p - 1), and without bias.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUMMED = 250
 LEAST, MOST = 18, 65
 DRAWN_AT = 5
-"""The ε of which the story tells."""
+"""The ε in the story."""
 _QUERIES = 2
 _HIDDEN = _QUERIES * MOST
 """k·Δf of the sum that leaves him out, in which a row adds MOST at most, or nothing."""

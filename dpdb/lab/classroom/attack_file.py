@@ -40,7 +40,7 @@ class Referee(Protocol):
 
 
 class AttackFile(Attack):
-    """An attack whose `run` is a student's.
+    """An attack that a student's file runs.
 
     Each run is in a new process of the `box`, which never has the data or the truth. They come
     from the `referee`: an attack of the catalogue, or the same file in another box.

@@ -23,7 +23,7 @@ CONFIDENCE = 0.999
 FOR_CHOICE = 2_000
 """Runs on which the event is chosen, on either side."""
 FOR_COUNTING = 20_000
-"""Runs on which the event is counted, on either side; none of them had a part in the choice."""
+"""Runs on which the event is counted, on either side; the choice has not seen them."""
 RUNS = FOR_CHOICE + FOR_COUNTING
 WITH, WITHOUT = 0, 1
 

@@ -31,7 +31,7 @@ class Mechanism:
     """The last one is of the person who is there or not."""
 
     def outputs(self, runs: int, rng: np.random.Generator) -> list[list[object]]:
-        """Outputs of so many runs: first with the person, then without."""
+        """The outputs of `runs` runs with the person, and of as many without."""
         return [
             [self.function(list(values), self.epsilon, rng) for _ in range(runs)]
             for values in (self.values, self.values[:-1])

@@ -32,7 +32,7 @@ from dpdb.records import dataclass
 AT_A_TIME = 2
 """Files that are played at the same time."""
 ONE_IN = 10_000
-"""Of so many rows of honest files, one is marked at most."""
+"""The number of rows of honest files of which one is marked at most."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Row:
     high: float
     """The ends of the 95 % interval of the success rate [CP34]."""
     ceiling: float | None
-    """The mean of the runs' ceilings, each that of the ε that the run used."""
+    """The mean of the runs' ceilings, each at the ε that the run used."""
     used: tuple[float, float, float]
     """The mean, the least and the largest ε that a run used."""
     sandbox: Sandbox
@@ -129,7 +129,7 @@ def row(
 
 
 def _chance(runs: Sequence[Played], ceiling: float) -> float:
-    """The chance of so many right guesses at most, where `ceiling` is the mean of the ceilings.
+    """An upper bound on the chance of as many right guesses, by the mean of the ceilings.
 
     What is told for a privacy loss of ε, chosen on the way or not, is at most e^ε times as likely
     with one secret as with another ([RRUV16] section 4), so that a run is right with at most the

@@ -34,7 +34,7 @@ def libraries() -> Iterator[Path]:
 
 
 def wall(kind: Sandbox, uid: int) -> list[str]:
-    """The command that runs another one in such a sandbox.
+    """The command that runs another command in a sandbox of this kind.
 
     Limits on processes do not hold root, so root becomes another user in bubblewrap, too; others
     have a namespace of users there.
@@ -53,7 +53,7 @@ def wall(kind: Sandbox, uid: int) -> list[str]:
 
 
 def other_user(uid: int) -> list[str]:
-    """The command that runs another one as a user who is nobody else."""
+    """The command that runs another command as a user of its own."""
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
 
 

@@ -80,7 +80,7 @@ class TableCheck:
     columns: tuple[ColumnCheck, ...]
     units: UnitsCheck | None
     repeated_keys: int
-    """Rows whose key another row has, too: no query is answered then."""
+    """Rows that repeat the key of another row; if there are any, no query is answered."""
     most_rows: tuple[int, ...]
     """Of each column with an `at_most` the greatest number of rows that share a value."""
 
@@ -168,7 +168,7 @@ def _count(checked: ColumnCheck, fate_of: FateOf, block: Block, position: int) -
 
 
 def _count_cells(checked: ColumnCheck, fate_of: FateOf, cells: Counter[bytes]) -> None:
-    """Count the fates of cells, of which each different one has its number."""
+    """Count the fates of cells, given as how often each different cell occurs."""
     read = 0
     for raw, number in cells.items():
         fate = fate_of(raw)

@@ -31,7 +31,7 @@ PLACEHOLDERS = frozenset(
     ("na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", ":", "?",
      "n.v.", "*", "**", "***", "unknown", "missing", "not available", "#div/0!", "#value!", "#ref!")
 )  # fmt: skip
-"""Texts that people write into cells of which they know nothing."""
+"""Texts that people write into a cell where a value is missing."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off"))
 _LETTERS = (frozenset("tf"), frozenset("yn"))
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -57,7 +57,7 @@ class SuggestedType:
     fitting: int = 0
     """Cells of the sample that fit the format."""
     either: tuple[tuple[str, int], ...] = ()
-    """Formats that fit so many cells, of which only the data owner knows which one is meant."""
+    """Formats, each with how many cells it fits, among which only the data owner can choose."""
     number: bool = False
     """Whether the cells are whole numbers, too."""
     missing: tuple[tuple[str, int], ...] = ()
@@ -65,7 +65,7 @@ class SuggestedType:
 
     @property
     def counted(self) -> bool:
-        """Whether so many cells speak for a format or a placeholder."""
+        """Whether numbers of cells are told: those of a format, or of placeholders."""
         return bool(self.fitting or self.either or self.missing)
 
     @property

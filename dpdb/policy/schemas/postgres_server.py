@@ -72,7 +72,7 @@ _TYPES = {
 
 
 def connected(table: ServerTable) -> Connection:
-    """A connection that can only read, and of which each transaction sees one moment.
+    """A connection that can only read; each of its transactions sees one moment.
 
     Where there is no such connection, DataFileError is raised. It tells what the server says of
     it, as no row has been looked at.

@@ -104,7 +104,7 @@ def undeclared_tables(
 
 
 def found_columns(table: Table) -> Table:
-    """The table, of which no policy declares anything, with its columns."""
+    """A table that no policy declares, with its columns."""
     return schema_of(table.storage).found(table)
 
 
@@ -140,7 +140,7 @@ def server_place(server: ServerTable) -> Table:
 
 
 def _typed(columns: Callable[[Table], tuple[StoredColumn, ...]]) -> Callable[[Table], Table]:
-    """The function that gives a table those of its stored columns that can be asked about."""
+    """The function that gives a table its stored columns, but for those that cannot be read."""
 
     def found(table: Table) -> Table:
         asked = (each.undeclared for each in columns(table))
@@ -208,7 +208,7 @@ def _check_json(table: Table) -> None:
 
 
 def _csv_table(table: Table) -> Table:
-    """The table of CSV files of whose columns nothing is known but names."""
+    """The table of CSV files; only the names of its columns are known."""
     if not table.csv.header:
         return table
     names = header_of(table).names

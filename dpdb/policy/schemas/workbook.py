@@ -171,7 +171,7 @@ class Workbook:
 
 
 class _Parts:
-    """The characters of one text, of which no more are kept than it may hold."""
+    """The characters of one text, up to the most that a text may hold."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []

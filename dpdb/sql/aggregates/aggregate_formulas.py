@@ -52,7 +52,7 @@ from dpdb.sql.syntax.trees import only, place
 SlotOf = Callable[[Aggregate], Expr]
 """Returns the slot of an aggregate."""
 MAX_VALUES = 100
-"""The most declared values of which ENTROPY is computed: each has a count."""
+"""The most declared values that ENTROPY takes: each has a count."""
 
 
 def of_two_columns(node: exp.Expr, rows: ExpressionBinder, slot: SlotOf) -> Expr | None:

@@ -1,4 +1,4 @@
-"""Aggregates that return a list, and the refusal of those that cannot.
+"""Aggregates that return a list, and the refusal of aggregates that are not answered.
 
 `QUANTILE_CONT(x, [0.25, 0.75])` stands for two columns of the answer, each with an interval of its
 own, and so do BigQuery's APPROX_QUANTILES and DuckDB's HISTOGRAM with the ends of its bins stand

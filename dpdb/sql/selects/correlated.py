@@ -84,7 +84,7 @@ def is_of_one_unit(pair: Equality, outer: Scope, scan: Scan, policy: Policy) -> 
 
 
 def taken_names(outer: Scope) -> set[str]:
-    """The names that no new leaf may have: those of leaves, and prefixes of columns.
+    """The names that no new leaf may have: names of leaves, and prefixes of columns.
 
     All columns count, as a condition can read one that no SELECT list has.
     """

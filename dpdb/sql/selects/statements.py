@@ -264,7 +264,7 @@ def _without_options(words: _Words, skip: int) -> tuple[list[Token], Options, Te
 
 
 def _together(before: Options, given: Options, where: Place) -> Options:
-    """The options of a statement of which two SELECTs have some; one of them says each."""
+    """The options of a statement with two SELECTs, only one of which may have any."""
     if NO_OPTIONS in (before, given):
         return given if before == NO_OPTIONS else before
     both = [each.epsilon for each in (before, given) if each.epsilon is not None]

@@ -214,7 +214,7 @@ _STUMBLED = {
 
 
 def _unquoted(details: dict[str, Any]) -> str | None:
-    """A hint at the table whose name needs quotes, such as us-employment, and is begun here."""
+    """A hint to quote the table's name that begins here, if it needs quotes, as us-employment."""
     parts = ("start_context", "highlight", "end_context")
     before, word, after = (str(details.get(part) or "") for part in parts)
     begun = re.search(r"\b(?:FROM|JOIN)\s+([\w-]*)$", before, re.IGNORECASE)
@@ -267,7 +267,7 @@ def _translated(before: Token | None, token: Token, following: Token | None) -> 
 
 
 def _renamed(token: Token, name: str) -> Token:
-    """A token with another text, and without what was in comments beside it."""
+    """A token with another text, and without the comments beside it."""
     comments = [str(token.start)] if token.token_type is TokenType.SELECT else []
     return Token(token.token_type, name, token.line, token.col, token.start, token.end, comments)
 

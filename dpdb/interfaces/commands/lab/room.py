@@ -105,7 +105,7 @@ def _asked(seed: int) -> tuple[tuple[int, ...], str]:
 
 
 def _of_file(path: Path) -> tuple[tuple[int, ...], str]:
-    """The first column whose cells are all a bit."""
+    """The bits of the first column in which every cell is a bit."""
     file = DataFile.read(path)
     for place, column in enumerate(file.table.columns):
         cells = [row[place].strip().casefold() for row in file.rows]
