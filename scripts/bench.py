@@ -37,6 +37,7 @@ SECTIONS: dict[str, Section] = {
     "session": lambda directory, _: bench_session.run(directory),
     "loading": lambda directory, _: bench_loading.run(directory),
     "streams": lambda directory, given: bench_streams.run(directory, given.rows),
+    "filling": lambda *_: bench_rows_of_two.filling(),
     "moments": lambda directory, _: bench_moments.run(directory),
     "accuracy": lambda *_: _accuracy(),
     "joint": lambda *_: bench_joint.run(),

@@ -1,26 +1,41 @@
-"""The errors of rows of two units: lines of customers and suppliers, drawn like TPC-H's at SF 0.1.
+"""The errors of rows of two units, and the time and memory of the pass that fills their sums.
 
-The rooms are the best ones for these rows. The goal is a quarter of a percent of the exact answer.
+Errors are of lines of customers and suppliers, drawn like TPC-H's at SF 0.1. The rooms are the best
+ones for these rows. The goal is a quarter of a percent of the exact answer.
 """
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import bench_accuracy
 import numpy as np
 import pandas
-from bench_tools import show
+from bench_tools import medians, met, show
 
+from dpdb.engines.statistics.filled_sums import FilledSums
+from dpdb.engines.units.filling import SharedRows
+from dpdb.plan.expressions.expressions import Literal
+from dpdb.plan.ranges.statistics import Grid, Total
 from dpdb.policy.budget import Budget
+from dpdb.policy.catalog import Kind
 from dpdb.policy.frames import held_frame
 from dpdb.policy.reading.reader import policy_in
 from dpdb.session.session import Session
+from dpdb.vectors.vector import Array
 
 RUNS = 20
 GOAL = 0.0025
+ROWS = 10**6
+PASSES = {"COUNT": 1, "SUM": 1, "SUM of 25 groups": 25}
+"""What is filled, with the number of groups."""
+SHARING = {"one unit each": (1, 1), "as at SF 0.1": (15_000, 1_000), "a unit a row": (ROWS, ROWS)}
+"""The number of units of both kinds."""
+SECONDS, BYTES = 0.3, 32
 _WHOLE = {"type": "integer"}
 _NATION = {"type": "integer", "values": [*range(25)]}
 POLICY = {
@@ -111,3 +126,38 @@ def _rows() -> Iterator[tuple[str, ...]]:
             told = bench_accuracy.floats([private.execute(text).rows[0] for _ in range(RUNS)])
             most = (GOAL * exact,)
             yield from bench_accuracy.errors(f"{name}: {exact:,.0f}", told, np.array([exact]), most)
+
+
+def filling() -> None:
+    """Measure the pass of a million rows, from their owners to the sums, and print a table."""
+    draw = np.random.default_rng(2)
+    hashes = draw.integers(0, 2**64, ROWS, np.uint64)
+    groups, values = draw.integers(0, 25, ROWS), draw.integers(0, 10**6, ROWS)
+    every = np.ones(ROWS, np.bool_)
+
+    def fill(what: str, first: Array, second: Array) -> None:
+        shared = SharedRows.of(first, second, lambda rows: hashes[rows], same=False)
+        sums = FilledSums(shared, None if PASSES[what] == 1 else groups, PASSES[what])
+        if what == "COUNT":
+            sums.count(every, (800, 800))
+        else:
+            grid = Grid(Fraction(1), 0, 10**6)
+            statistic = Total(Literal(1, Kind.INTEGER), None, grid, rooms=(800, 32))
+            sums.total(every, values, statistic)
+
+    passes = {}
+    for sharing, numbers in SHARING.items():
+        one, other = ((draw.permutation(ROWS) % number).astype(np.int32) for number in numbers)
+        passes.update({(what, sharing): partial(fill, what, one, other) for what in PASSES})
+    taken = medians({" | ".join(name): act for name, act in passes.items()}, 5)
+    rows = []
+    for (what, sharing), act in passes.items():
+        seconds = taken[f"{what} | {sharing}"]
+        tracemalloc.start()
+        act()
+        size = tracemalloc.get_traced_memory()[1] / ROWS
+        tracemalloc.stop()
+        reached = met(seconds <= SECONDS), met(size <= BYTES)
+        rows.append((what, sharing, f"{seconds:.2f}", reached[0], f"{size:.0f}", reached[1]))
+    title = f"filling of {ROWS:,} rows of two units, goals {SECONDS} s and {BYTES} bytes a row"
+    show(title, ("pass", "units", "s", "met", "bytes", "met"), rows)

@@ -32,9 +32,11 @@ one room. The rule is that of Day, Li and Lyu 2016 for edges, with parts of rows
 Kasiviswanathan et al. 2013 and Dong et al. 2022, whose linear programmes it stands for.
 
 A row takes the same steps of the loop whoever its owners are, for each sum. A pass takes 8 bytes
-for the owners of a row, 4 for its place in the order, 4 more while it counts, and 8 for each unit:
-the memory follows from the numbers of rows and units alone. The rooms of a block are looked at
-before the loop, all at once: units far apart in memory then take hardly longer than neighbours.
+for the owners of a row, 4 for its place in the order, 4 more while it counts, and 4 for each unit,
+or 8 if a room takes more than 32 bits. So the memory follows from the statement and the numbers of
+rows and units alone. The sort of the rows takes 29 bytes a row, before that. The rooms of a block
+are looked at before the loop, all at once: units far apart in memory then take hardly longer than
+neighbours.
 """
 
 from __future__ import annotations
@@ -138,16 +140,18 @@ class SharedRows:
     @cached_property
     def order(self) -> Array:
         """The rows that are somebody's, in the order in which they are filled in."""
-        rows = np.flatnonzero(self.owned).astype(np.int32)
-        return rows[hash_order(None, self.hashes(rows))]
+        # The numbers of rows are made twice, as the sort takes the most memory of all steps.
+        order = hash_order(None, self.hashes(np.flatnonzero(self.owned)))
+        return np.asarray(np.flatnonzero(self.owned).astype(np.int32)[order])
 
     def sums(self, runs: Iterable[Array], weights: Weights, rooms: Sequence[int]) -> list[int]:
         """The filled sum of each run of rows, which stand in their order.
 
         `rooms` has the room of a unit of each kind, which units have in each run anew.
         """
-        room, found = array("q", [0]) * self.units, []
-        left = np.frombuffer(room, np.int64)
+        width = "i" if max(rooms) < 2**31 else "q"
+        room, found = array(width, [0]) * self.units, []
+        left = np.frombuffer(room, width)
         for rows in runs:
             left[self.first[rows]] = rooms[0]
             left[self.second[rows]] = rooms[-1]

@@ -212,9 +212,8 @@ def hash_order(units: Array | None, hashes: Words) -> Array:
         nearly |= units.astype(np.uint64) << _UPPER
     order = np.argsort(nearly)
     nearly.sort()
-    alike = np.zeros(len(order) + 1, dtype=np.bool_)
-    alike[1:-1] = nearly[1:] == nearly[:-1]
-    places = np.flatnonzero(alike[1:] | alike[:-1])
+    alike = np.flatnonzero(nearly[1:] == nearly[:-1])
+    places = np.union1d(alike, alike + 1)
     rows = order[places]
     # The last of the keys is the first to be sorted by.
     decided = np.lexsort((rows, hashes[rows], nearly[places]))
