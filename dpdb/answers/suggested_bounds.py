@@ -35,7 +35,7 @@ def column_row(table: Table, column: Column) -> tuple[Cell, ...]:
 
 def named_by(table: Table, column: Column) -> tuple[str, ...]:
     """The things that the values of a column name: the unit, rows of its table, or of another."""
-    owners = [each for each in table.owned_by if each.column == column.name]
+    owners = [each for each in table.owned_by if column.name in each.columns]
     facts = {
         **{each.kind or "unit": each.chain is None for each in owners},
         "key": table.key == (column.name,),

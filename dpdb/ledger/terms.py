@@ -176,11 +176,15 @@ def _rows_in(table: TermTexts) -> int:
 
 
 def _reference(named: Reference | None) -> list[str] | None:
-    return None if named is None else [named.table, named.column]
+    more = () if named is None else (name for pair in named.also for name in pair)
+    return None if named is None else [named.table, named.column, *more]
 
 
 def _reference_in(told: Sequence[str] | None) -> Reference | None:
-    return None if told is None else Reference(*told)
+    if told is None:
+        return None
+    table, column, *more = told
+    return Reference(table, column, tuple(zip(more[::2], more[1::2], strict=True)))
 
 
 def _tagged(values: Sequence[Value]) -> list[bool | int | str | list[str]]:

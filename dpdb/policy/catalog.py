@@ -297,7 +297,7 @@ class Table:
     def identifiers(self) -> frozenset[str]:
         """The names of the columns that name a unit or a row: what they hold is never changed."""
         references = (column.name for column in self.columns if column.references is not None)
-        naming = (each.column for each in self.owned_by if each.column)
+        naming = (name for each in self.owned_by for name in each.columns if name)
         return frozenset((*self.key, *references, *naming))
 
     def column(self, name: str) -> Column | None:

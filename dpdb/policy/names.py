@@ -15,9 +15,16 @@ class Reference:
 
     table: str
     column: str
+    also: tuple[tuple[str, str], ...] = ()
+    """The further columns of a chain to a key of several: each of the naming table, and its own."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the key that are named."""
+        return self.column, *(there for _, there in self.also)
 
     def __str__(self) -> str:
-        return f"{self.table}.{self.column}"
+        return f"{self.table}.{_together(self.columns)}"
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,20 @@ class OwnedBy:
     chain: Reference | None = None
     """The key that the column names a row by: its unit is this row's, too."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column, and those that name a row together with it."""
+        return self.column, *(here for here, _ in (self.chain.also if self.chain else ()))
+
     def __str__(self) -> str:
         of = f"{self.kind}: " if self.kind else ""
-        return f"{of}{self.column}" if self.chain is None else f"{of}{self.column} -> {self.chain}"
+        named = _together(self.columns)
+        return f"{of}{named}" if self.chain is None else f"{of}{named} -> {self.chain}"
+
+
+def _together(columns: Sequence[str]) -> str:
+    """Columns as a chain writes them: `id`, or `(product, supplier_id)`."""
+    return columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
 
 
 RESERVED = frozenset((

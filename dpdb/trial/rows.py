@@ -80,8 +80,8 @@ class TrialRows:
         units, parents = self._units(table)
         columns: dict[str, list[Cell]] = {}
         for column in table.columns:
-            if column.name == table.unit:
-                columns[column.name] = self._unit_cells(table, units, parents)
+            if table.unit and column.name in table.owned_by[0].columns:
+                columns[column.name] = self._unit_cells(table, column.name, units, parents)
             elif column.name not in table.key or column.references is not None:
                 columns[column.name] = self._cells(table, column, units)
         counted = [each for each in table.told_apart_by if each.name not in columns]
@@ -112,11 +112,12 @@ class TrialRows:
         return units, parents
 
     def _unit_cells(
-        self, table: Table, units: Sequence[int | None], parents: Sequence[int]
+        self, table: Table, name: str, units: Sequence[int | None], parents: Sequence[int]
     ) -> list[Cell]:
         if table.chain is None:
             return [None if unit is None else self._labels[unit] for unit in units]
-        keys = self.cells(table.chain.table)[table.chain.column]
+        own = table.owned_by[0].columns
+        keys = self.cells(table.chain.table)[table.chain.columns[own.index(name)]]
         return [keys[parent] for parent in parents]
 
     def _cells(self, table: Table, column: Column, units: Sequence[int | None]) -> list[Cell]:

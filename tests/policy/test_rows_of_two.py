@@ -15,13 +15,15 @@ from tests.support.rows_of_two import POLICY, random_data, shop_of_two
 
 LINES = 'unit = { customer = "order_id -> orders.id", supplier = "supplier_id" }'
 CAPS = "rows_per_unit = { customer = 3, supplier = 4 }"
+VISITS = 'unit = { supplier = "(shop, product) -> deals.(shop, product)" }'
+DEALS = 'key = ["product", "shop"]'
 MESSAGES = 'unit = { person = ["sender", "receiver"] }'
 KINDS = 'units = ["customer", "supplier", "person"]'
 
 
 def test_owners_are_read_and_kept_in_a_ledger_s_terms(tmp_path: Path) -> None:
     policy = shop_of_two(tmp_path, random_data(1))
-    customers, _, _, lines, _, messages, _ = policy.tables
+    customers, _, _, lines, _, messages, *_, claims, visits = policy.tables
     assert (customers.kind, customers.owners) == ("customer", ())
     orders = Reference("orders", "id")
     assert lines.owners == (
@@ -29,11 +31,16 @@ def test_owners_are_read_and_kept_in_a_ledger_s_terms(tmp_path: Path) -> None:
         OwnedBy("supplier", "supplier_id"),
     )
     assert (lines.rows_per_unit, lines.kinds) == (4, ("customer", "supplier"))
+    assert claims.owners[1].chain == Reference("deals", "product", (("shop", "shop"),))
+    assert (visits.unit, visits.unit_as_written) == (
+        "shop",
+        "supplier: (shop, product) -> deals.(shop, product)",
+    )
     assert (messages.rows_per_unit, messages.kinds) == (2, ("person",))
     for told, table in zip(tables_in(described(policy)), policy.tables, strict=True):
-        assert (told.kind, told.owners, told.rows_per_unit) == (
+        assert (told.kind, told.owned_by, told.rows_per_unit) == (
             table.kind,
-            table.owners,
+            table.owned_by,
             table.rows_per_unit,
         )
 
@@ -74,6 +81,32 @@ def test_a_number_of_rows_of_two_units_is_never_public(tmp_path: Path) -> None:
             '[tables.suppliers.columns]\nof = { type = "integer", references = "customers.id" }\n',
             "a row of customers is about a customer, and no supplier",
         ),
+        (VISITS, 'unit = { supplier = "(shop, product) -> deals.(shop)" }', "as many columns"),
+        (VISITS, 'unit = { supplier = "shop -> deals.(shop, product)" }', "as many columns"),
+        (
+            VISITS,
+            'unit = { supplier = "(shop, shop) -> deals.(shop, product)" }',
+            "as many columns",
+        ),
+        (
+            VISITS,
+            'unit = { supplier = "(shop, product) -> deals(shop, product)" }',
+            "as many columns",
+        ),
+        (VISITS, 'unit = { supplier = "(shop, product) -> deals.(shop, maker)" }', "a unique key"),
+        (VISITS, 'unit = { supplier = "shop -> deals.shop" }', 'key = "shop" in [tables.deals]'),
+        (VISITS, 'unit = { supplier = "(shop, what) -> deals.(shop, product)" }', "of a column"),
+        (
+            VISITS,
+            'unit = { supplier = "(shop, amount) -> deals.(shop, product)" }',
+            "without bounds",
+        ),
+        (
+            VISITS,
+            'unit = { supplier = ["shop", "(shop, product) -> deals.(shop, product)"] }',
+            "a column in parentheses is of one owner's chain",
+        ),
+        (DEALS, 'key = ["product"]', "are not declared a unique key"),
         ("product = { type", 'product = { references = "orders.id", type', "one for each row"),
     ],
 )

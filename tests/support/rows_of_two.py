@@ -67,6 +67,29 @@ key = "id"
 [tables.products.columns]
 id = { type = "integer" }
 kind = { type = "integer", values = [1, 2] }
+[tables.deals]
+unit = { supplier = "maker" }
+key = ["product", "shop"]
+rows_per_unit = 4
+[tables.deals.columns]
+maker = { type = "integer" }
+product = { type = "integer" }
+shop = { type = "integer" }
+[tables.claims]
+unit = { customer = "order_id -> orders.id", supplier = "(product, shop) -> deals.(product, shop)" }
+rows_per_unit = { customer = 3, supplier = 4 }
+[tables.claims.columns]
+order_id = { type = "integer" }
+product = { type = "integer" }
+shop = { type = "integer" }
+amount = { type = "integer", bounds = [-2, 3] }
+[tables.visits]
+unit = { supplier = "(shop, product) -> deals.(shop, product)" }
+rows_per_unit = 4
+[tables.visits.columns]
+product = { type = "integer" }
+shop = { type = "integer" }
+amount = { type = "integer", bounds = [-2, 3] }
 """
 HEADERS = {
     "customers": "id,nation",
@@ -76,6 +99,9 @@ HEADERS = {
     "offers": "product,supplier_id,cost",
     "messages": "sender,receiver,amount",
     "products": "id,kind",
+    "deals": "maker,product,shop",
+    "claims": "order_id,product,shop,amount",
+    "visits": "product,shop,amount",
 }
 Data = Mapping[str, Sequence[tuple[int | None, ...]]]
 
@@ -100,6 +126,11 @@ STATEMENTS = (
     " ON s.id = l.supplier_id UNION ALL SELECT o.day FROM lines l JOIN orders o"
     " ON o.id = l.order_id WHERE o.day < 3) u GROUP BY n",
     "SELECT amount, COUNT(*) FROM messages WHERE amount IN (0, 1, 2) GROUP BY amount",
+    "SELECT COUNT(*), SUM(amount) FROM claims WHERE amount > -2",
+    "SELECT s.nation, COUNT(*) FROM claims c JOIN deals d ON d.product = c.product"
+    " AND d.shop = c.shop JOIN suppliers s ON s.id = d.maker GROUP BY s.nation",
+    "SELECT COUNT(*), SUM(v.amount) FROM visits v JOIN deals d ON d.shop = v.shop"
+    " AND d.product = v.product WHERE v.amount > 0",
 )
 
 ONE_SUM = [STATEMENTS[at] for at in (0, 3, 4, 12, 13)]
@@ -121,6 +152,9 @@ def random_data(seed: int, lines: int = 14) -> Data:
         "offers": [(p, s, draw.randint(0, 3)) for p in (1, 2, 3) for s in (1, 2, 3)],
         "messages": [(one_of(5), one_of(5), draw.randint(-2, 3)) for _ in range(lines)],
         "products": [(i, i % 2 + 1) for i in range(1, 4)],
+        "deals": [(one_of(4), p, s) for p in (1, 2, 3) for s in (1, 2, 3)],
+        "claims": [(one_of(7), one_of(4), one_of(3), draw.randint(-2, 3)) for _ in range(lines)],
+        "visits": [(one_of(4), one_of(3), draw.randint(-2, 3)) for _ in range(lines)],
     }
 
 
@@ -135,8 +169,10 @@ def neighbours(data: Data) -> Iterator[tuple[str, Data]]:
                 "customers": [row for row in data["customers"] if row[0] != unit],
                 "orders": [row for row in data["orders"] if row[1] != unit],
                 "lines": [row for row in data["lines"] if row[0] not in orders],
+                "claims": [row for row in data["claims"] if row[0] not in orders],
             },
         )
+        deals = {(product, shop) for maker, product, shop in data["deals"] if maker == unit}
         yield (
             "supplier",
             {
@@ -144,6 +180,9 @@ def neighbours(data: Data) -> Iterator[tuple[str, Data]]:
                 "suppliers": [row for row in data["suppliers"] if row[0] != unit],
                 "lines": [row for row in data["lines"] if row[1] != unit],
                 "offers": [row for row in data["offers"] if row[1] != unit],
+                "deals": [row for row in data["deals"] if row[0] != unit],
+                "claims": [row for row in data["claims"] if row[1:3] not in deals],
+                "visits": [row for row in data["visits"] if row[:2] not in deals],
             },
         )
         yield "person", {**data, "messages": [m for m in data["messages"] if unit not in m[:2]]}

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from dpdb.engines.memory import MemoryEngine
-from dpdb.errors import DpdbError, TooLarge
+from dpdb.engines.units import keys as keys_of_units
+from dpdb.errors import DpdbError, TooLarge, Unsupported
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.policy.catalog import Policy
@@ -57,6 +60,49 @@ def test_no_unit_moves_a_result_by_more_than_the_noise_pays_for(tmp_path: Path) 
                     reached[at][which] = max(reached[at][which], Fraction(moved, paid[at][which]))
     assert reached[0] == [1]
     assert min(map(min, reached)) >= Fraction(1, 3)
+
+
+def _first_column_alone(wanted: Sequence[Any], keys: Sequence[Any]) -> np.ndarray:
+    return keys_of_units.rows_named(wanted[0], keys[0])
+
+
+def test_neighbours_find_a_chain_that_is_matched_on_one_column(tmp_path: Path) -> None:
+    """Supplier 1 makes each product in shop 1, and the products of shop 2 are those of others."""
+    made = [(p + 1, p, 2) for p in (1, 2, 3)] + [(1, p, 1) for p in (1, 2, 3)]
+    claims = [(order, 1 + order % 3, 1, 1) for order in range(1, 7) for _ in range(2)]
+    orders = [(i, i, 1) for i in range(1, 7)]
+    data = {**random_data(0), "orders": orders, "deals": made, "claims": claims, "visits": []}
+    plans = [planned("SELECT COUNT(*) FROM claims", shop_of_two(tmp_path, data))]
+    paid = plans[0].releases[0].mechanism.sensitivity
+
+    def most() -> int:
+        (whole,), *rest = (
+            _exact(tmp_path, each, plans)[0] for each in (data, *(d for _, d in neighbours(data)))
+        )
+        return max(abs(int(whole.sum()) - int(cells.sum())) for [cells] in rest)
+
+    assert most() == paid
+    with patch.object(keys_of_units, "rows_named_together", _first_column_alone):
+        assert most() > paid
+
+
+def test_a_row_is_joined_on_all_columns_of_a_chain(tmp_path: Path) -> None:
+    """Neither a part of them says whose a row is, nor do parts of two rows together."""
+    session = Session(shop_of_two(tmp_path, random_data(1)), noise=Noiseless())
+    deals = "deals d ON d.product = {} AND d.shop = {}"
+    assert session.execute(
+        f"SELECT COUNT(*) FROM claims c JOIN {deals.format('c.product', 'c.shop')}"
+    )
+    for columns in (("c.product", "c.product"), ("c.shop", "c.product"), ("c.product", "1")):
+        with pytest.raises(Unsupported, match="belong to 3 units"):
+            session.execute(f"SELECT COUNT(*) FROM claims c JOIN {deals.format(*columns)}")
+    both = "visits w ON w.product = v.product AND w.shop = v.shop"
+    for text in (
+        f"visits v JOIN {deals.format('v.product', 'v.product')}",
+        f"visits v JOIN {both} JOIN {deals.format('v.product', 'w.shop')}",
+    ):
+        with pytest.raises(Unsupported, match="both rows are of one"):
+            session.execute(f"SELECT COUNT(*) FROM {text}")
 
 
 def test_no_row_of_another_unit_is_joined_whatever_a_reference_says(tmp_path: Path) -> None:

@@ -58,11 +58,37 @@ def rows_named(wanted: Numbers | Codes, keys: Numbers | Codes) -> Array:
         row_of[keys.codes] = np.arange(len(keys.codes), dtype=np.int32)
         row_of[-1] = NONE
         return np.asarray(row_of[translated(wanted, keys.values)])
-    values, named = named_numbers(keys)
+    return _rows_equal(*named_numbers(wanted), *named_numbers(keys))
+
+
+def rows_named_together(
+    wanted: Sequence[Numbers | Codes], keys: Sequence[Numbers | Codes]
+) -> Array:
+    """For each row of `wanted` the row that holds its values in all `keys`, which are unique.
+
+    NONE where it names no row, as where one of its cells is NULL.
+    """
+    numbers, named, here = np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool), 0
+    for one, other in zip(wanted, keys, strict=True):
+        known = UnitNumbers()
+        looked_for = known.of(one)
+        here = len(looked_for)
+        cells = np.append(looked_for, known.of(other))
+        named = named & (cells != NONE)
+        # The numbers so far, and those of this column, are numbered together anew.
+        together = numbers * (int(cells.max(initial=0)) + 1) + cells
+        numbers = np.unique(together, return_inverse=True)[1].astype(np.int64)
+    return _rows_equal(numbers[:here], named[:here], numbers[here:], named[here:])
+
+
+def _rows_equal(looked_for: Array, names: Bools, values: Array, named: Bools) -> Array:
+    """For each value that is looked for the row of `values` that is equal; NONE if there is none.
+
+    Only values that are `named` are found, and only for those that `names` marks.
+    """
     rows = np.flatnonzero(named)
     rows = rows[np.argsort(values[rows])].astype(np.int32)
     ascending = values[rows]
-    looked_for, names = named_numbers(wanted)
     places = np.searchsorted(ascending, looked_for)
     there = names & (np.append(ascending, np.inf)[places] == looked_for)
     return np.where(there, np.append(rows, np.int32(NONE))[places], np.int32(NONE))
@@ -222,19 +248,24 @@ class TableOwners:
 
     def named_by(self, owner: OwnedBy, table: Table, columns: ReadColumns) -> Owners:
         """The owners of the rows of a table that one of its columns names."""
-        column = columns(table, (owner.column,))[owner.column]
+        read = columns(table, owner.columns)
+        naming = [read[name] for name in owner.columns]
         if owner.chain is not None:
-            return self._chained(column, owner.chain, columns)
+            return self._chained(naming, owner.chain, columns)
         numbers = self._numbers.setdefault(owner.kind, UnitNumbers())
-        return Owners(numbers.of(column), column)
+        return Owners(numbers.of(naming[0]), naming[0])
 
-    def _chained(self, column: Numbers | Codes, chain: Reference, columns: ReadColumns) -> Owners:
-        """The owners of rows whose `column` names a row of another table."""
+    def _chained(
+        self, naming: Sequence[Numbers | Codes], chain: Reference, columns: ReadColumns
+    ) -> Owners:
+        """The owners of rows whose `naming` columns together name a row of another table."""
         there = next(table for table in self.tables if table.name == chain.table)
-        keys = columns(there, (chain.column,))[chain.column]
+        read = columns(there, chain.columns)
+        keys = [read[name] for name in chain.columns]
         above = self.of(there, columns)
         assert above is not None
-        rows = rows_named(column, keys)
+        alone = len(keys) == 1
+        rows = rows_named(naming[0], keys[0]) if alone else rows_named_together(naming, keys)
         owners = np.append(above.numbers, np.int32(NONE))[rows]
         if above.rows is not None:
             rows = np.append(above.rows, np.int32(NONE))[rows]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, columns_of
 from dpdb.plan.relations.relations import (
+    Equality,
     Join,
     Joined,
     JoinKind,
@@ -70,9 +72,15 @@ def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
     if table.public or table.unit is None:
         return None
     for owner in table.owned_by:
-        if column.name == owner.column:
+        if column.name in owner.columns:
             named = owner.chain
-            return unit_name(owner.kind) if named is None else _referred(named, policy)
+            if named is None or not named.also:
+                return unit_name(owner.kind) if named is None else _referred(named, policy)
+            # The row of the key is equal in it, and of the same unit: what the key's column names.
+            there = policy.table(named.table)
+            key = there and there.column(named.columns[owner.columns.index(column.name)])
+            if there and key and (name := name_of(key, there, policy)):
+                return name
     if column.references is not None:
         return _referred(column.references, policy)
     return Name(table.name, column.name) if table.key == (column.name,) else None
@@ -83,6 +91,38 @@ def _referred(reference: Reference, policy: Policy) -> Name:
     if table is not None and table.unit == reference.column and table.chain is None:
         return unit_name(table.kind)
     return Name(reference.table, reference.column)
+
+
+def equal_in_a_row(on: Sequence[Equality], left: Iterable[Scan], right: Scan) -> frozenset[int]:
+    """The equalities which together say that both sides are about one row of a private table.
+
+    A key of several columns names a row, and so does a chain to it, as in
+    `l.product = o.product AND l.supplier_id = o.supplier_id`. None of them says so alone.
+    """
+    at = {
+        (one.column.name, other.column.name): index
+        for index, (one, other) in enumerate(on)
+        if isinstance(one, ColumnRef) and isinstance(other, ColumnRef)
+    }
+    rows = (row for scan in left for row in _rows_in(scan))
+    for (table, here), (other, there) in product(rows, _rows_in(right)):
+        pairs = [(here[column], name) for column, name in there.items()] if table == other else []
+        if pairs and all(pair in at for pair in pairs):
+            return frozenset(at[pair] for pair in pairs)
+    return frozenset()
+
+
+def _rows_in(scan: Scan) -> Iterator[tuple[str, dict[str, str]]]:
+    """Tables of which a row is named by several columns: the scan's names of the key's columns."""
+    table, prefix = scan.table, f"{scan.leaf}." if scan.leaf else ""
+    if type(table) is not Table:
+        return
+    if len(table.key) > 1 and table.unit is not None and not table.owners:
+        yield table.name, {name: f"{prefix}{name}" for name in table.key}
+    for owner in table.owned_by:
+        if owner.chain is not None and owner.chain.also:
+            named = zip(owner.chain.columns, owner.columns, strict=True)
+            yield owner.chain.table, {there: f"{prefix}{here}" for there, here in named}
 
 
 def unit_columns(source: Source, *, always: bool = False) -> frozenset[str]:

@@ -40,8 +40,9 @@ Slots = Mapping[str, int]
 def named_slots(scan: Scan) -> Slots:
     """The columns of a table whose rows have two owners that name an owner."""
     return {
-        f"{scan.leaf}.{each.column}" if scan.leaf else each.column: at
+        f"{scan.leaf}.{name}" if scan.leaf else name: at
         for at, each in enumerate(scan.table.owners)
+        for name in each.columns
     }
 
 

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from dpdb.errors import Unsupported
 from dpdb.plan.expressions.expressions import Call, ColumnRef, Expr
-from dpdb.plan.relations.privacy_ids import Name, names_in
+from dpdb.plan.relations.privacy_ids import Name, equal_in_a_row, names_in
 from dpdb.plan.relations.relations import (
     Equality,
     Facts,
@@ -23,6 +23,7 @@ from dpdb.plan.relations.relations import (
     NodeRows,
     Relation,
     Scan,
+    scans,
 )
 from dpdb.plan.relations.shared_rows import named_slots, relation_kinds, slot_joined
 from dpdb.policy.catalog import Policy, Table
@@ -265,14 +266,16 @@ class _Shapes:
     def _of_two_units(self, join: Join) -> Shape:
         """The rows of two owners, each with its row of a private table that has one of them."""
         left, right = self.of(join.left), self._entering(join.right)
-        same = [left.named_by(one) == right.named_by(other) for one, other in join.on]
+        alike = equal_in_a_row(join.on, scans(join.left), join.right)
+        named = ((left.named_by(one), right.named_by(other)) for one, other in join.on)
+        same = [(n is not None and n == m) or at in alike for at, (n, m) in enumerate(named)]
         slot = slot_joined(left.slots, relation_kinds(join), join, same=same)
-        step = NodeRows(left.sure, left.sure)
+        step, columns = NodeRows(left.sure, left.sure), join.right.table.columns
         return replace(
             left,
             names={**left.names, **right.names},
             steps=(*left.steps, step),
-            slots={**left.slots, **dict.fromkeys(right.names, slot)},
+            slots={**left.slots, **dict.fromkeys(map(join.right.name, columns), slot)},
         )
 
     def _of_one_unit(self, join: Join) -> Shape:

@@ -33,7 +33,7 @@ class TableLinks:
     def _check_chain(self, table: Table, owner: OwnedBy, chain: Reference) -> None:
         """The unit of a row is that of the row it names, and so on until a column names it."""
         where = ("tables", table.name, "unit")
-        self._check_named(table, owner.column, chain, where)
+        self._check_named(table, owner.columns, chain, where)
         seen = [table]
         while True:
             after = self._table(chain.table)
@@ -57,15 +57,15 @@ class TableLinks:
             raise self.text.error("references goes with a unit, one for each row", here)
         if not keeps_values(column):
             raise self.text.error("a column that references has no bounds and is nullable", here)
-        self._check_named(table, column.name, named, here)
+        self._check_named(table, (column.name,), named, here)
         if self._table(named.table).kind != table.kind:
             differing = f"a row of {named.table} is about a {self._table(named.table).kind}"
             raise self.text.error(f"{differing}, and no {table.kind}", here)
 
     def _check_named(
-        self, table: Table, name: str | None, named: Reference, where: tuple[str, ...]
+        self, table: Table, names: tuple[str, ...], named: Reference, where: tuple[str, ...]
     ) -> None:
-        """The named column must be the key of a table of units, and of the column's own type."""
+        """The named columns must be the key of a table of units, and of the columns' own types."""
         target = self._table(named.table)
         if target.public:
             raise self.text.error(f"{target.name} is public, and its rows have no unit", where)
@@ -73,10 +73,13 @@ class TableLinks:
             raise self.text.error(f"each row of {target.name} is a unit of its own", where)
         if target.owners:
             raise self.text.error(f"a row of {target.name} is two units'", where)
-        if target.key != (named.column,):
-            hint = f'key = "{named.column}" in [tables.{target.name}]'
-            raise self.text.error(f"{named} is not declared a unique key", where, hint)
-        self._check_kinds(table, name, named, where)
+        if {*target.key} != {*named.columns}:
+            several = ", ".join(f'"{each}"' for each in named.columns)
+            hint = f"key = {f'[{several}]' if named.also else several} in [tables.{target.name}]"
+            problem = f"{named} {'are' if named.also else 'is'} not declared a unique key"
+            raise self.text.error(problem, where, hint)
+        for name, there in zip(names, named.columns, strict=True):
+            self._check_kinds(table, name, Reference(named.table, there), where)
 
     def _check_values(
         self, table: Table, column: Column, named: Reference, where: tuple[str, ...]
@@ -92,7 +95,7 @@ class TableLinks:
         self._check_kinds(table, column.name, named, where)
 
     def _check_kinds(
-        self, table: Table, name: str | None, named: Reference, where: tuple[str, ...]
+        self, table: Table, name: str, named: Reference, where: tuple[str, ...]
     ) -> None:
         own, other = _column(table, name), _column(self._table(named.table), named.column)
         if own.kind is not other.kind:
@@ -113,7 +116,7 @@ class TableLinks:
         return next(table for table in self.tables if table.name == name)
 
 
-def _column(table: Table, name: str | None) -> Column:
+def _column(table: Table, name: str) -> Column:
     return next(column for column in table.columns if column.name == name)
 
 

@@ -15,6 +15,8 @@ OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
 """The keys that a public table does not have."""
 
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
+_SEVERAL = re.compile(r"(.+\.)?\((.+)\)")
+"""Columns of one table: `(product, supplier_id)`, or `offers.(product, supplier_id)`."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +98,42 @@ class UnitReader:
         if not 1 <= len({*owners}) == len(owners) <= 2:
             problem = f"a row belongs to {len(owners)} units, and 1 or 2 are possible"
             raise self.text.error(problem, here, "leave out the column that is not protected")
+        used = [name for owner in owners for name in owner.columns]
+        if len(used) > len({*used}) and any(len(owner.columns) > 1 for owner in owners):
+            raise self.text.error("a column in parentheses is of one owner's chain", here)
         return owners
 
     def _owner(self, kind: str, unit: object, here: tuple[str, ...]) -> OwnedBy:
         """A column that names a unit, or a row of another table that is about one."""
         names, chain = [column.name for column in self.columns], None
         if isinstance(unit, str) and unit not in names and (parts := _CHAIN.fullmatch(unit)):
-            unit, chain = parts[1], self.references.reference(parts[2], here)
-        if not isinstance(unit, str) or unit not in names:
+            unit, chain = self._chain(parts[1], parts[2], here)
+        if not isinstance(unit, str):
             raise self.text.error('unit is "row" or the name of a column', here)
-        column = self.columns[names.index(unit)]
-        if column.kind not in (Kind.TEXT, Kind.INTEGER) or not keeps_values(column):
-            # A column that is clamped, rounded or filled in could turn two units into one.
-            raise self.text.error(
-                "a unit is text or an integer, without bounds, and nullable", here
-            )
-        return OwnedBy(kind, unit, chain)
+        owner = OwnedBy(kind, unit, chain)
+        for name in owner.columns:
+            if name not in names:
+                raise self.text.error('unit is "row" or the name of a column', here)
+            column = self.columns[names.index(name)]
+            if column.kind not in (Kind.TEXT, Kind.INTEGER) or not keeps_values(column):
+                # A column that is clamped, rounded or filled in could turn two units into one.
+                raise self.text.error(
+                    "a unit is text or an integer, without bounds, and nullable", here
+                )
+        return owner
+
+    def _chain(self, here: str, there: str, where: tuple[str, ...]) -> tuple[str, Reference]:
+        """The first column on the left side of a chain, and the key that all of them name."""
+        own, key = _SEVERAL.fullmatch(here), _SEVERAL.fullmatch(there)
+        if own is None and key is None:
+            return here, self.references.reference(there, where)
+        left, right = ([] if each is None else re.split(r"\s*,\s*", each[2]) for each in (own, key))
+        if not len({*left}) == len(left) == len(right) == len({*right}) or not (key and key[1]):
+            hint = 'unit = "(product, supplier_id) -> offers.(product, supplier_id)"'
+            raise self.text.error("a chain has as many columns as the key it names", where, hint)
+        first, *more = (self.references.reference(f"{key[1]}{name}", where) for name in right)
+        also = tuple(zip(left[1:], (each.column for each in more), strict=True))
+        return left[0], Reference(first.table, first.column, also)
 
     def _rows(self, kinds: tuple[str, ...]) -> dict[str, int]:
         """The cap on the rows of a unit of each kind."""

@@ -20,7 +20,7 @@ from dpdb.plan.expressions.expressions import (
     conjunction,
     conjuncts,
 )
-from dpdb.plan.relations.privacy_ids import name_of
+from dpdb.plan.relations.privacy_ids import equal_in_a_row, name_of
 from dpdb.plan.relations.relations import (
     Attached,
     Equality,
@@ -221,11 +221,13 @@ class _Arrangement:
         assert self.relation is not None
         return shape(self.relation, self.policy, self.facts)
 
-    def _of_one_unit(self, part: TableInJoin, on: Iterable[Equality]) -> bool:
-        """Whether an equality implies that both rows are of one unit."""
+    def _of_one_unit(self, part: TableInJoin, on: Sequence[Equality]) -> bool:
+        """Whether the equalities imply that both rows are of one unit."""
         left, right = self._shape, shape(part.scan, self.policy, self.facts)
         named = ((left.named_by(one), right.named_by(other)) for one, other in on)
-        return any(one is not None and one == other for one, other in named)
+        return any(one is not None and one == other for one, other in named) or bool(
+            equal_in_a_row(on, [each.scan for each in self.parts], part.scan)
+        )
 
     def _check_units(self, part: TableInJoin, on: list[Equality]) -> None:
         """Refuse a join that would make one row from rows of several units."""

@@ -11,6 +11,7 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, IsNull, Not, colu
 from dpdb.plan.logical.derived import Derived
 from dpdb.plan.logical.query import Query
 from dpdb.plan.logical.row_tables import RowUnion
+from dpdb.plan.relations.privacy_ids import equal_in_a_row
 from dpdb.plan.relations.relations import Attached, Equality, Lookup, Scan
 from dpdb.policy.catalog import Policy, Table
 from dpdb.records import dataclass
@@ -25,6 +26,7 @@ from dpdb.sql.selects.correlated import (
     certain_scans_of,
     is_of_one_unit,
     of_one_table,
+    scans_of,
     split,
     taken_names,
 )
@@ -131,7 +133,8 @@ class LookupBinder:
         def of_one_unit(pair: Equality | None) -> bool:
             return pair is not None and is_of_one_unit(pair, self.outer, lookup.right, self.policy)
 
-        if any(map(of_one_unit, lookup.on)):
+        around = scans_of(self.outer)
+        if any(map(of_one_unit, lookup.on)) or equal_in_a_row(lookup.on, around, lookup.right):
             return
         if not of_one_unit(lookup.compared):
             raise Unsupported(

@@ -43,11 +43,17 @@ def _owned(data: Data) -> Data:
     numbers = {row[0] for row in orders}
     lines = [row for row in data["lines"] if row[0] in numbers and row[1] is not None]
     messages = [row for row in data["messages"] if None not in row[:2]]
-    return {**data, "orders": orders, "lines": lines, "messages": messages}
+    made = {row[1:] for row in data["deals"] if row[0] is not None}
+    deals = [row for row in data["deals"] if row[1:] in made]
+    claims = [row for row in data["claims"] if row[0] in numbers and row[1:3] in made]
+    visits = [row for row in data["visits"] if row[:2] in made]
+    bought = {"orders": orders, "lines": lines, "messages": messages}
+    return {**data, **bought, "deals": deals, "claims": claims, "visits": visits}
 
 
 def test_with_room_for_all_the_sums_are_those_of_sqlite(tmp_path: Path) -> None:
     roomy = POLICY.replace("{ customer = 3, supplier = 4 }", "1000")
+    roomy = roomy.replace("rows_per_unit = 4\n", "rows_per_unit = 1000\n")
     roomy = roomy.replace('"receiver"] }\nrows_per_unit = 2', '"receiver"] }\nrows_per_unit = 1000')
     session = Session(shop_of_two(tmp_path, DATA, roomy), noise=Noiseless())
     lite = sqlite3.connect(":memory:")
