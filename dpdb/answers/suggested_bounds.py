@@ -12,7 +12,7 @@ from dpdb.plan.expressions.expressions import Cast, ColumnRef
 from dpdb.plan.logical.query import Function
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
-from dpdb.plan.ranges.statistics import Ranks
+from dpdb.plan.ranges.statistics import FilledLadder, Ranks
 from dpdb.policy.catalog import Column, Kind, Table, Value
 from dpdb.policy.timestamps import iso_text
 from dpdb.privacy.mechanisms.mechanism import BoundsSelection
@@ -78,7 +78,7 @@ Bounds = tuple[Fraction, Fraction]
 def suggested(estimate: Estimate, plan: Plan, draws: Draws) -> Bounds | None:
     """The bounds that were selected; None if there are too few values to trust them."""
     release = plan.releases[estimate.releases[0]]
-    assert isinstance(release.statistic, Ranks)
+    assert isinstance(release.statistic, Ranks | FilledLadder)
     assert isinstance(release.mechanism, BoundsSelection)
     low, high = draws[estimate.releases[0]][0].tolist()
     counted = [draws[index][0] for index in estimate.releases[1:]]

@@ -20,7 +20,7 @@ from dpdb.plan.logical.derived import DerivedQuery, has_intervals, most_rows, se
 from dpdb.plan.logical.query import Query
 from dpdb.plan.logical.shared_queries import check_shared, check_source
 from dpdb.plan.physical.bounds import Bounds, clamp, finding, found_part, sought, with_bounds
-from dpdb.plan.physical.caps import capped_value
+from dpdb.plan.physical.caps import capped_value, finds_room
 from dpdb.plan.physical.lowering import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
@@ -28,7 +28,7 @@ from dpdb.plan.physical.plan import DrawnCube, Plan, Sought
 from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment
-from dpdb.plan.ranges.statistics import Ranks
+from dpdb.plan.ranges.statistics import FilledLadder, Ranks
 from dpdb.plan.releases import cube_plans, quantiles
 from dpdb.plan.releases.allocation import allocate, competing_rows
 from dpdb.plan.releases.key_selection import number_of_selections, with_top_groups
@@ -73,7 +73,8 @@ def plan(
     `rows` gives the number of rows of a table, where that number is public. Raises TooLarge for
     more than MAX_GROUPS groups or noisy values.
     """
-    check_shared(query)
+    if not finds_room(query):
+        check_shared(query)
     if arguments := sought(query):
         return _with_bounds_sought(query, arguments, policy, share, rows)
     selections = number_of_selections(query)
@@ -109,7 +110,11 @@ def _with_bounds_sought(
     own = share.part(1 - part)
     for bits in _WIDEST:
         search = plan(finding(query, arguments, 1 << bits), policy, share.part(part), rows)
-        grids = [r.statistic.grid for r in search.releases if isinstance(r.statistic, Ranks)]
+        grids = [
+            r.statistic.grid
+            for r in search.releases
+            if isinstance(r.statistic, Ranks | FilledLadder)
+        ]
         needed = (each.mechanism for each in search.releases)
         rows_needed = max(e.rows_needed for e in needed if isinstance(e, BoundsSelection))
         if rows_needed > _MOST_NEEDED:

@@ -229,6 +229,8 @@ class _Nodes:
         taken += rows * cost_table.COUNTED * max(1, len(query.aggregates) + len(query.keys))
         if self.source.kinds:  # AVG fills the distances from both ends, and counts NULL.
             sums = sum(3 if each.function is Function.AVG else 1 for each in query.aggregates)
+            if query.options.rows_per_unit == "find":  # in each room that is compared
+                sums += self.source.rows_per_unit.bit_length() + 1
             taken += self.costs.hashes(rows) + rows * cost_table.FILLED * sums
         else:
             caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)

@@ -37,7 +37,7 @@ from tests.sql.test_corpora import ACCEPTED, QUERIES, first_word
 from tests.support import rows_of_two
 from tests.support.exactly import raw
 from tests.support.noiseless import Noiseless
-from tests.support.rows_of_two import random_data, shop_of_two
+from tests.support.rows_of_two import random_data, searched, shop_of_two
 from tests.support.tables import HERE, PEOPLE
 
 SETTINGS = (
@@ -103,6 +103,9 @@ def test_rows_of_two_units_fill_the_same_sums(tmp_path: Path) -> None:
     twin = in_spark(policy, tmp_path)
     for text in rows_of_two.STATEMENTS:
         assert_same(text, policy, twin)
+    for text in rows_of_two.FINDING[:2]:
+        memory = searched(text, policy, MemoryEngine(tables=policy.tables))
+        assert searched(text, twin, SparkEngine(tables=twin.tables)) == memory
 
 
 def test_no_unit_of_two_kinds_moves_an_answer_by_more_than_noise_pays_for(

@@ -21,6 +21,7 @@ from dpdb.privacy.mechanisms.selections.bracket import Bracket
 from dpdb.privacy.mechanisms.selections.caps import FoundCaps
 from dpdb.privacy.mechanisms.selections.ends import FoundEnds, rungs
 from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit
+from dpdb.privacy.mechanisms.selections.found_room import FoundRoom
 from dpdb.privacy.mechanisms.selections.threshold import Threshold
 from dpdb.privacy.mechanisms.selections.walk import Walk
 from dpdb.privacy.mechanisms.selections.weighted_keys import WeightedKeys
@@ -78,13 +79,17 @@ class BoxNoise:
 class FoundBounds:
     """A centre, unless it is 0, a scale and two ends, by the weights that are drawn from."""
 
-    mechanism: FoundEnds | FoundCaps
+    mechanism: FoundEnds | FoundCaps | FoundRoom
     grid: tuple[int, int]
 
     def lost(self, one: Values, other: Values) -> Lost:
         """The most that the chance of a path of selections changes, among centres near values."""
         if one == other:
             return Lost()
+        if isinstance(self.mechanism, FoundRoom):
+            changes = _change(*(ends.room_weights(each, self.mechanism) for each in (one, other)))
+            more, less = changes.max(), -changes.min()
+            return Lost(below(more), below(less), rho=below((more + less) ** 2 / 8))
         tables = [np.array(each, dtype=np.int64) for each in (one, other)]
         low, high = self.grid
         if isinstance(self.mechanism, FoundCaps):

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from dpdb.engines.protocol import Engine
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.session.session import Session
+from tests.support.exactly import planned, raw_of
 from tests.support.noiseless import Noiseless
 
 POLICY = """\
@@ -135,6 +137,27 @@ STATEMENTS = (
 
 ONE_SUM = [STATEMENTS[at] for at in (0, 3, 4, 12, 13)]
 """Statements whose last column is the only aggregate, and no average."""
+
+
+FIND = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rows_per_unit = 'find') "
+FINDING = (
+    "COUNT(*) FROM lines WHERE product < 4",
+    "COUNT(amount), AVG(amount), SUM(amount) FROM messages",
+    "SUM(amount) FROM messages",
+    "SUM(amount) FILTER (WHERE product > 1) FROM lines WHERE amount >= 0",
+    "AVG(p.cost) FROM lines l JOIN offers p ON p.product = l.product"
+    " AND p.supplier_id = l.supplier_id",
+    "SUM(x) FROM (SELECT amount AS x FROM messages WHERE amount > 0"
+    " UNION ALL SELECT amount + 2 FROM messages) u",
+)
+"""Statements that find a room after `FIND`; in two of them by a sum."""
+
+
+def searched(text: str, policy: Policy, engine: Engine) -> list[int]:
+    """The filled sums among which a statement selects a room."""
+    (search,) = planned(FIND + text, policy, engine).subplans
+    [[sums]] = raw_of(search, engine)
+    return [*sums]
 
 
 def random_data(seed: int, lines: int = 14) -> Data:

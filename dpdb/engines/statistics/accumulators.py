@@ -23,6 +23,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
+    FilledLadder,
     Histogram,
     Joint,
     LimitedDistinct,
@@ -62,7 +63,7 @@ def _statistics_of(plan: Plan) -> Iterator[Statistic]:
 def _is_sum(statistic: Statistic) -> bool:
     if isinstance(statistic, Joint):
         return all(_is_sum(part.statistic) for part in statistic.parts)
-    return isinstance(statistic, Count | Histogram | Total | Tally)
+    return isinstance(statistic, Count | Histogram | Total | FilledLadder | Tally)
 
 
 @dataclass(repr=False)

@@ -34,6 +34,7 @@ from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
+    FilledLadder,
     Grid,
     Histogram,
     Joint,
@@ -64,7 +65,8 @@ class Statistics:
             None if of.shared is None else FilledSums(of.shared, self._groups, self._cells or 1)
         )
         counted = CellRows(frame, rows, self._masks[None], self._groups, plan.cells, of.owners)
-        single = {value.name: counted.column(value) for value in single_values(plan)}
+        alone = () if of.shared is not None else single_values(plan)
+        single = {value.name: counted.column(value) for value in alone}
         self._frame = replace(frame, columns={**frame.columns, **single}) if single else frame
         self._sorted: dict[tuple[Expr, Expr | None, Grid], list[Array]] = {}
         self._steps: dict[tuple[Expr, Grid], Steps] = {}
@@ -75,7 +77,7 @@ class Statistics:
         filled = self._sums_of_two
         if filled is not None and isinstance(statistic, Count | Total):
             return self._filled(filled, statistic)
-        assert filled is None or isinstance(statistic, Joint)
+        assert filled is None or isinstance(statistic, Joint | FilledLadder)
         match statistic:
             case Count():
                 return self._count(statistic)
@@ -85,6 +87,9 @@ class Statistics:
                 return self._total(statistic)
             case Joint():
                 return self._joint(statistic)
+            case FilledLadder(sums=sums):
+                assert filled is not None
+                return np.stack([self._filled(filled, each) for each in sums], axis=1)
             case LimitedDistinct(limits=limits):
                 return self.unit_values(statistic).per_cell(limits, self._cells or 1)
             case Distinct():

@@ -19,7 +19,7 @@ from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.logical.query import Function, Query
 from dpdb.plan.logical.row_tables import RowUnion, stored_tables
 from dpdb.plan.ranges.group_keys import key_values
-from dpdb.plan.ranges.statistics import Count, Joint, Statistic, Total
+from dpdb.plan.ranges.statistics import Count, FilledLadder, Joint, Statistic, Total
 from dpdb.plan.relations.relations import Joined, Mark, Relation, Scan, relation_of, scans
 from dpdb.plan.relations.shared_rows import columns_of_owner, of_units
 from dpdb.policy.catalog import Table
@@ -70,8 +70,8 @@ def check_shared(query: Query) -> None:
         raise _refused(problem, "declare the values of each key: values = […], in the policy")
     if options.kind is NoiseKind.STAIRCASE or options.sensitivity == "smooth":
         raise _refused(f"other noise on rows of {words}", "Laplace and Gaussian noise are drawn")
-    if options.rows_per_unit not in (None, "declared"):
-        raise _refused(f"a cap that is found for rows of {words}", "leave rows_per_unit out")
+    if options.rows_per_unit == "totals":
+        raise _refused(f"what units add in all, of rows of {words}", "leave rows_per_unit out")
     if query.table.groups_per_unit is not None:
         raise _refused(f"a cap on the groups of {words}", "max_rows_contributed is a lower cap")
 
@@ -134,7 +134,9 @@ def check_filled(table: Source, statistics: Iterable[Statistic]) -> None:
     A room that is no 64-bit number is refused, too: engines hold rooms as such.
     """
     for each in statistics if table.kinds else ():
-        parts = [part.statistic for part in each.parts] if isinstance(each, Joint) else [each]
+        parts: list[Statistic] = [each.filled] if isinstance(each, FilledLadder) else [each]
+        if isinstance(each, Joint):
+            parts = [part.statistic for part in each.parts]
         for part in parts:
             if not (isinstance(part, Count | Total) and part.rooms):
                 words = of_units(table.kinds)

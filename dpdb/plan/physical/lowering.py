@@ -15,7 +15,7 @@ from dpdb.plan.logical.per_unit import number_of_values
 from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Options, Query
 from dpdb.plan.logical.shared_queries import rooms_of
 from dpdb.plan.physical.bounds import missing_bounds
-from dpdb.plan.physical.caps import capped_value
+from dpdb.plan.physical.caps import CappedValue, capped_value
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.physical.moments import NO_MOMENTS, Moment, Moments, moments_of
@@ -24,7 +24,9 @@ from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval, narrow, nullable
 from dpdb.plan.ranges.statistics import (
+    Count,
     Distinct,
+    FilledLadder,
     Grid,
     LimitedDistinct,
     Ranks,
@@ -277,11 +279,14 @@ class AggregateLowering:
         return Total(weight, aggregate.where, replace(self, aggregate=summed)._grid)
 
     def _approx_bounds(self) -> Lowered:
+        cap = capped_value(self._argument)
+        if cap is not None and cap.caps == "room":
+            return self._found_room(cap)
         if self.query.keys:
             raise Unsupported("APPROX_BOUNDS is of the whole table", place=self.aggregate.place)
         aggregate, choice, share = self.aggregate, self.choice, self.share
         statistic = Ranks(self._argument, aggregate.where, self._extremes_grid(), Fraction(1, 2))
-        if (cap := capped_value(self._argument)) is not None:
+        if cap is not None:
             farthest = max(statistic.grid.upper, -statistic.grid.lower)
             caps = choice.for_caps(share, farthest, of_averages=cap.caps == "averages")
             return Lowered([Release("cap", statistic, caps)], Interval(), None)
@@ -292,6 +297,20 @@ class AggregateLowering:
         ends = choice.for_ends(share.part(1 - _COUNTED) if counting.releases else share)
         releases = [Release("bounds", statistic, ends), *counting.releases]
         return Lowered(releases, Interval(), counting.public_rows)
+
+    def _found_room(self, cap: CappedValue) -> Lowered:
+        """The selection of a room by a count, or by a total of numbers that are not below 0."""
+        rooms = (1,) * len(self.query.table.kinds)
+        filled: Count | Total = Count(cap.argument, cap.where, rooms=rooms)
+        if cap.function == Function.SUM.value and cap.argument is not None:
+            summed = Aggregate(Function.SUM, cap.argument, cap.where, place=self.aggregate.place)
+            grid = replace(self, aggregate=summed)._grid
+            total = Total(cap.argument, cap.where, grid, rooms=rooms)
+            filled = total if total.bounds[0] >= 0 else filled
+        ladder = FilledLadder(filled, ())
+        mechanism = self.choice.for_room(self.share, ladder.largest)
+        ladder = replace(ladder, rungs=mechanism.rungs)
+        return Lowered([Release("cap", ladder, mechanism)], Interval(), None)
 
     def divided(self, segments: int) -> AggregateLowering:
         """The lowering for a histogram, which divides each group into segments."""

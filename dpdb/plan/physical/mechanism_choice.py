@@ -33,6 +33,7 @@ from dpdb.privacy.mechanisms.selections.caps import FoundCaps
 from dpdb.privacy.mechanisms.selections.ends import MORE_IF_CONCENTRATED, FoundEnds
 from dpdb.privacy.mechanisms.selections.exponential import SLACK, Exponential
 from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit, is_of_use, parts
+from dpdb.privacy.mechanisms.selections.found_room import FoundRoom
 from dpdb.privacy.mechanisms.selections.halves import Halves
 from dpdb.privacy.mechanisms.selections.peeling import Peeling
 from dpdb.privacy.mechanisms.selections.threshold import Threshold
@@ -220,6 +221,12 @@ class MechanismChoice:
         caps = FoundCaps(change, _selecting(share), of_averages, farthest)
         self._check_selecting(caps.epsilon, 2)
         return caps
+
+    def for_room(self, share: BudgetShare, largest: int) -> FoundRoom:
+        """The mechanism for the room of a unit in filled sums, to which a row adds `largest`."""
+        room = FoundRoom(_selecting(share), self.contribution.rows_per_unit, largest)
+        self._check_selecting(room.epsilon, 2)
+        return room
 
     def for_mode(self, lower: int, upper: int, share: BudgetShare) -> Mechanism:
         """The mechanism for the value of the largest score among declared ones.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -92,7 +93,7 @@ class Part:
 
     name: str
     """Name in reports of releases: `count`, `sum`, `sum_above_lower`, …"""
-    statistic: Count | Histogram | Total | Distinct | Ranks | Tally | KeyUnits
+    statistic: Count | Histogram | Total | FilledLadder | Distinct | Ranks | Tally | KeyUnits
     weight: int = 1
     unit: Fraction = Fraction(1)
     """The size of one step of the statistic, in the analyst's units."""
@@ -183,6 +184,47 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class FilledLadder:
+    """A count or a total over rows of two owners, filled with each of several rooms in turn."""
+
+    filled: Count | Total
+    rungs: tuple[int, ...]
+    """The rooms, in rows: each stands for every room of `filled`."""
+
+    @property
+    def argument(self) -> Expr | None:
+        """The argument of the sum."""
+        return self.filled.argument
+
+    @property
+    def where(self) -> Expr | None:
+        """The filter of the rows that count."""
+        return self.filled.where
+
+    @property
+    def grid(self) -> Grid:
+        """The rooms themselves, in rows."""
+        return Grid(Fraction(1), *self.ends)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest cap that can be found."""
+        return 0, self.rungs[-1]
+
+    @property
+    def largest(self) -> int:
+        """The most that a row adds, in grid steps."""
+        bounds = self.filled.bounds if isinstance(self.filled, Total) else (1, 1)
+        return max(1, *map(abs, bounds))
+
+    @property
+    def sums(self) -> list[Count | Total]:
+        """The sum with each room."""
+        kinds = len(self.filled.rooms)
+        return [replace(self.filled, rooms=(room,) * kinds) for room in self.rungs]
+
+
+@dataclass(frozen=True)
 class Distinct:
     """The number of different values of `argument`, NULL not counted."""
 
@@ -262,7 +304,7 @@ class KeyUnits:
     """The number of units that have rows with each key found in the data."""
 
 
-Statistic = Count | Histogram | Total | Joint | Distinct | Ranks | Tally | KeyUnits
+Statistic = Count | Histogram | Total | FilledLadder | Joint | Distinct | Ranks | Tally | KeyUnits
 
 
 def filters_of(statistic: Statistic) -> frozenset[Expr | None]:

@@ -53,6 +53,7 @@ from dpdb.privacy.mechanisms.selections.caps import FoundCaps
 from dpdb.privacy.mechanisms.selections.ends import FoundEnds
 from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit
+from dpdb.privacy.mechanisms.selections.found_room import FoundRoom
 from dpdb.privacy.mechanisms.selections.halves import Halves, nodes
 from dpdb.privacy.mechanisms.selections.peeling import Peeling
 from dpdb.privacy.mechanisms.selections.threshold import Threshold
@@ -68,7 +69,7 @@ StrategyNoise = Laplace
 ValueSelection = Exponential | Halves
 IntervalSelection = Bracket
 GridSelection = Walk
-BoundsSelection = FoundEnds | FoundCaps
+BoundsSelection = FoundEnds | FoundCaps | FoundRoom
 TopSelection = Peeling
 CountedKeys = Threshold
 KeySelection = CountedKeys | WeightedKeys
@@ -105,7 +106,7 @@ def rank_reach(mechanism: Mechanism) -> int | None:
             return mechanism.reach
         case Bracket():
             return mechanism.rank_reach
-        case Halves() | Walk() | FoundEnds() | FoundCaps() | FoundLimit() | Smooth():
+        case Halves() | Walk() | FoundEnds() | FoundCaps() | FoundRoom() | FoundLimit() | Smooth():
             return None
         case Threshold() | WeightedKeys():
             return None
@@ -151,7 +152,7 @@ def candidate_count(mechanism: Mechanism, values: int, *, listed: bool = False) 
             return _EACH + 2 * mechanism.rows_per_unit * widest // _SWEPT
         case Laplace() | Gaussian() | Staircase() | Box() | Threshold() | WeightedKeys():
             return 0
-        case FoundLimit():
+        case FoundLimit() | FoundRoom():
             return _EACH
         case Peeling():
             return mechanism.number * (_EACH + mechanism.candidates)

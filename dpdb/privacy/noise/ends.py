@@ -1,12 +1,12 @@
 """Exact draws of the ends of a column's values, and of caps on what units add.
 
-`mechanisms.ends` and `mechanisms.caps` have the laws and their proofs.
+`ends`, `caps` and `found_room` of `mechanisms.selections` have the laws and their proofs.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from dpdb.privacy.mechanisms.selections import caps
 from dpdb.privacy.mechanisms.selections.caps import FoundCaps
 from dpdb.privacy.mechanisms.selections.ends import POWER, FoundEnds, rungs
 from dpdb.privacy.mechanisms.selections.exponential import Exponential
+from dpdb.privacy.mechanisms.selections.found_room import APART, PARTS, FoundRoom
+from dpdb.privacy.mechanisms.selections.found_room import POWER as OF_ROOMS
 from dpdb.privacy.noise.exponential import (
     Weights,
     binary_weights,
@@ -24,8 +26,11 @@ from dpdb.privacy.noise.exponential import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from dpdb.privacy.mechanisms.mechanism import BoundsSelection
     from dpdb.privacy.noise.protocols import Noise, SortedValues
 
 _FARTHEST = 240
@@ -41,12 +46,22 @@ _FARTHER = 4, 16, 64
 
 
 def select_bounds(
-    values: SortedValues, grid: tuple[int, int], mechanism: FoundEnds | FoundCaps, noise: Noise
+    values: SortedValues, grid: tuple[int, int], mechanism: BoundsSelection, noise: Noise
 ) -> tuple[int, int]:
-    """A lower and an upper bound on the `grid`, of values or of what units add."""
-    if isinstance(mechanism, FoundCaps):
-        return select_caps(values, grid, mechanism, noise)
-    return select_ends(values, grid, mechanism, noise)
+    """A lower and an upper bound on the `grid`, of values or of what units add.
+
+    The `values` are sorted, or the filled sums of a ladder of rooms.
+    """
+    match mechanism:
+        case FoundEnds():
+            return select_ends(values, grid, mechanism, noise)
+        case FoundCaps():
+            return select_caps(values, grid, mechanism, noise)
+        case FoundRoom():
+            chosen = choose(room_weights(np.asarray(values).tolist(), mechanism), noise)
+            return 0, mechanism.rungs[min(chosen + 1, len(mechanism.rungs) - 1)]
+        case other:
+            assert_never(other)
 
 
 def select_ends(
@@ -92,6 +107,20 @@ def select_caps(
     # A cap that was selected is moved out by a rung.
     lower, upper = (steps[min(each + 1, len(steps) - 1)] for each in (down, up))
     return max(-lower, low), min(upper, high)
+
+
+def room_weights(sums: Sequence[int], mechanism: FoundRoom) -> list[int]:
+    """The weight of each rung of a ladder of rooms, of which these are the filled sums.
+
+    Rungs but the last are powers of two, so that scores are whole numbers of parts of one.
+    """
+    rungs, last = mechanism.rungs, len(mechanism.rungs) - 1
+    widest = rungs[last - 1]
+    more = [sums[min(at + APART, last)] - own for at, own in enumerate(sums[:-1])]
+    scores = [own * (widest // rung) for own, rung in zip(more, rungs, strict=False)]
+    rate = mechanism.selection.rate / (PARTS * widest * mechanism.largest)
+    each = weights(np.array([*map(float, scores), 0.0]), rate)
+    return [(own << _BITS) // rung**OF_ROOMS for own, rung in zip(each, rungs, strict=True)]
 
 
 def average_weights(

@@ -25,7 +25,7 @@ from dpdb.errors import InternalError, paid_for
 from dpdb.plan.logical.query import KeyRow, are_sought
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import Release
-from dpdb.plan.ranges.statistics import Ranks, Statistic, Tally
+from dpdb.plan.ranges.statistics import FilledLadder, Ranks, Statistic, Tally
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.mechanisms.box import Box
 from dpdb.privacy.mechanisms.gaussian import Gaussian
@@ -36,6 +36,7 @@ from dpdb.privacy.mechanisms.selections.caps import FoundCaps
 from dpdb.privacy.mechanisms.selections.ends import FoundEnds
 from dpdb.privacy.mechanisms.selections.exponential import Exponential
 from dpdb.privacy.mechanisms.selections.found_limit import FoundLimit
+from dpdb.privacy.mechanisms.selections.found_room import FoundRoom
 from dpdb.privacy.mechanisms.selections.halves import Halves
 from dpdb.privacy.mechanisms.selections.peeling import Peeling
 from dpdb.privacy.mechanisms.selections.threshold import Threshold
@@ -223,8 +224,9 @@ class Executor:
             case Halves():
                 grid = _ranks(statistic).ends
                 chosen = [halves.select_quantiles(v, grid, mechanism, noise) for v in exact.cells]
-            case FoundEnds() | FoundCaps():
-                grid = _ranks(statistic).ends
+            case FoundEnds() | FoundCaps() | FoundRoom():
+                assert isinstance(statistic, Ranks | FilledLadder)
+                grid = statistic.ends
                 chosen = [ends.select_bounds(v, grid, mechanism, noise) for v in exact.cells]
             case Walk():
                 rungs = _ranks(statistic).rungs

@@ -23,7 +23,7 @@ from dpdb.plan.physical.caps import CappedValue, capped_value, is_total, with_de
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import Release
 from dpdb.plan.planner import with_found_bounds
-from dpdb.plan.ranges.statistics import Ranks
+from dpdb.plan.ranges.statistics import FilledLadder, Ranks
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import decimal
 from dpdb.privacy.accounting.composition import ComposedLoss
@@ -85,7 +85,7 @@ def _name(table: Source, argument: Expr, where: Expr | None) -> str:
 
 def _ends(release: Release, drawn: Array) -> Ends:
     """The bounds that were drawn, in the units of the argument."""
-    assert isinstance(release.statistic, Ranks)
+    assert isinstance(release.statistic, Ranks | FilledLadder)
     low, high = drawn[0].tolist()
     return low * release.statistic.grid.step, high * release.statistic.grid.step
 

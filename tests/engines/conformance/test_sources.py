@@ -32,7 +32,7 @@ from tests.support.cell_files import write_cells
 from tests.support.exactly import raw
 from tests.support.noiseless import Noiseless
 from tests.support.postgres import Server, running_server
-from tests.support.rows_of_two import random_data, shop_of_two
+from tests.support.rows_of_two import random_data, searched, shop_of_two
 from tests.support.storages import ALL_KINDS, CELLS, FRAMES, POSTGRESQL, frame_of, in_storage
 from tests.support.streams import SmallBlocks
 from tests.support.tables import HERE, PEOPLE
@@ -232,6 +232,8 @@ def test_rows_of_two_units_fill_the_same_sums(
     memory, other = MemoryEngine(tables=policy.tables), SmallBlocks(tables=twin.tables)
     for text in rows_of_two.STATEMENTS:
         assert raw(text, twin, other) == raw(text, policy, memory), text
+    for text in rows_of_two.FINDING:
+        assert searched(text, twin, other) == searched(text, policy, memory), text
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb", POSTGRESQL])
