@@ -49,7 +49,9 @@ def named_slots(scan: Scan) -> Slots:
 def of_units(kinds: Iterable[str]) -> str:
     """The owners of a row in messages: `a customer and a supplier`, or `two persons`."""
     kinds = [*kinds]
-    return f"two {kinds[0]}s" if len(kinds) == 1 else " and ".join(f"a {kind}" for kind in kinds)
+    if len(kinds) == 1:
+        return f"two {kinds[0]}s"
+    return " and ".join(f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}" for kind in kinds)
 
 
 def slot_joined(slots: Slots, kinds: tuple[str, ...], join: Join, *, same: list[bool]) -> int:
