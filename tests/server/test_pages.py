@@ -22,8 +22,10 @@ import pytest
 
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
+from dpdb.policy.reading.reader import read_policy
 from dpdb.server.http import guard
 from dpdb.server.http.pages.help import PAGES
+from dpdb.server.http.pages.html import table_view
 from dpdb.session.connect import policy_of
 from tests.server.served import Known, Response, Served, hidden
 from tests.support.command_line import PEOPLE
@@ -381,3 +383,11 @@ def test_every_refused_login_is_told_alike(known: Served) -> None:
     assert known.post("/login", {"name": "x", "password": "y"}).status == 403
     stranger = {"name": "alice", "password": "hunter2 hunter2"}
     assert known.post("/login", stranger, Sec_Fetch_Site="cross-site").status == 403
+
+
+def test_a_table_says_whose_its_rows_are() -> None:
+    policy = read_policy(PEOPLE.parent / "shop" / "suppliers.toml")
+    about = {each.name: table_view(each).table.about for each in policy.tables}
+    assert about["suppliers"] == "a person is a supplier"
+    assert about["deliveries"] == "a row is about a customer and a supplier"
+    assert about["regions"] == "public"

@@ -23,6 +23,7 @@ from dpdb.answers.record import AnswerRecord, Line
 from dpdb.answers.suggested_bounds import column_row
 from dpdb.errors import BudgetExceeded, DpdbError, InvalidOption, MissingBounds, TooLarge, printable
 from dpdb.ledger.protocol import FREE, Balance
+from dpdb.plan.relations.shared_rows import of_units
 from dpdb.policy.catalog import Column, Table
 from dpdb.policy.names import written
 from dpdb.policy.numbers import decimal
@@ -222,6 +223,8 @@ def history_view(id: str, answer: AnswerRecord) -> HistoryView:  # noqa: A002 (o
 def table_view(table: Table) -> TableView:
     """A table at the side, with its names as SQL has them."""
     about = "public" if table.public else f"a person is a {table.unit_in_words}"
+    if table.owners:
+        about = f"a row is about {of_units(table.kinds)}"
     columns = [
         NameView(printable(column.name), written(column.name), _declared(table, column))
         for column in table.columns
