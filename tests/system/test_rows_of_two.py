@@ -399,6 +399,17 @@ def test_repeats_refinements_and_plans_pay_as_statements_do(tmp_path: Path) -> N
     assert before == session.last_balance.epsilon_left
 
 
+def test_a_sum_is_not_read_from_an_average_with_more_noise(tmp_path: Path) -> None:
+    """Both parts of an average have rooms of their own: five times the noise of the sum."""
+    session = Session(shop_of_two(tmp_path, random_data(1)))
+    finer = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 3) SUM(amount) FROM lines"
+    told = session.execute(finer).rows
+    session.execute("SELECT AVG(amount) FROM lines")
+    again = session.execute("SELECT SUM(amount) FROM lines")
+    assert (again.cost.epsilon, again.rows) == (0, told)
+    assert session.execute("SELECT COUNT(amount) FROM lines").cost.epsilon == 1
+
+
 # Each row is a statement over lines (customer, supplier, amount) and suppliers (id), a table in
 # which it does not keep the subset rule, and the supplier who leaves it.
 BROKEN = {

@@ -74,9 +74,10 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
     """The remembered group that answers an aggregate, by the aggregate's index.
 
     A group serves where it had at least the loss that the aggregate's own would have, for noise of
-    the same kind; one in which noises are added up, where it is no noisier than the aggregate's own
-    would be. Of those that follow from other groups all aggregates share one, as two could have the
-    same noise in them.
+    the same kind; one in which noises are added up, or whose rows have two owners, where it is no
+    noisier than the aggregate's own would be: both parts of an average have rooms of their own. Of
+    those that follow from other groups all aggregates share one, as two could have the same noise
+    in them.
     """
     if not context.remembered or context.options.has_accuracy_goal:
         return {}
@@ -93,7 +94,9 @@ def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]
                 continue
             enough = group.linear or _is_enough(group, share, kind)
             if group.source is not None:
-                enough &= derived in (None, group) and _is_as_good(group, own)
+                enough &= derived in (None, group)
+            if group.source is not None or query.table.kinds:
+                enough = enough and _is_as_good(group, own)
             if enough:
                 derived = derived if group.source is None else group
                 groups_by_index[index] = group
@@ -186,9 +189,10 @@ def _is_enough(group: ReleasedGroup, share: BudgetShare, kind: NoiseKind) -> boo
 
 
 def _is_as_good(group: ReleasedGroup, own: AggregateLowering) -> bool:
-    """Whether a group that follows from others tells what an aggregate needs as its own would.
+    """Whether a group tells what an aggregate needs as its own would.
 
-    The group must be on the same grid and, if noises are added up, have no more noise.
+    The group must be on the same grid and, if noises are added up or rows have two owners, have no
+    more noise.
     """
     known = moments_for(own.aggregate, group.reads)
     linear = own.aggregate.function in (Function.COUNT, Function.SUM)
@@ -201,7 +205,7 @@ def _is_as_good(group: ReleasedGroup, own: AggregateLowering) -> bool:
         return False
     if Moment.TOTAL in needed and fresh.step != known.step:
         return False
-    if not group.linear:
+    if not group.linear and not own.query.table.kinds:
         return True
     pairs = [(known.of(moment), fresh.of(moment)) for moment in needed]
     return all(
