@@ -119,7 +119,7 @@ class Connection:
                     for row in await self._encoded(result, []):
                         self._send(row)
                         await self._drain()
-                self._complete(result, statement)
+                await self._complete(result, statement)
             except (DpdbError, Refusal) as error:
                 self._fail(error, statement)
                 break
@@ -225,10 +225,10 @@ class Connection:
         )
         if told is not None:
             told.check(result.columns)
-        portal.rows = deque(await self._encoded(result, portal.formats))
+        portal.rows = deque(await self._encoded(result, portal.formats) if result.columns else ())
         portal.tag = result.tag
         if result.columns is None:
-            self._complete(result, prepared.statement)
+            await self._complete(result, prepared.statement)
         else:
             self._notify(result)
         return result.columns is not None
@@ -255,11 +255,13 @@ class Connection:
         self._send(protocol.complete(f"SELECT {sent}" if tag.startswith("SELECT") else tag))
 
     async def _encoded(self, result: Result, formats: Sequence[int]) -> list[bytes]:
-        """The rows of a result as messages."""
+        """The rows of a result as messages, or those of a copy."""
         kinds = [kind for _, kind in result.columns or ()]
         forms = list(zip(kinds, _each(formats, len(kinds)), strict=True))
 
         def encode() -> list[bytes]:
+            if result.copied is not None:
+                return result.copied.messages()
             return [
                 protocol.data_row(
                     [
@@ -271,12 +273,16 @@ class Connection:
             ]
 
         try:
-            return await asyncio.to_thread(encode) if len(result.rows) > 100 else encode()
+            is_long = len((result.copied or result).rows) > 100
+            return await asyncio.to_thread(encode) if is_long else encode()
         except values.BadValue as error:
             hint = "CAST(… AS DOUBLE) of it; asked again, the answer is free"
             raise Refusal("22003", str(error), hint) from None
 
-    def _complete(self, result: Result, statement: Statement) -> None:
+    async def _complete(self, result: Result, statement: Statement) -> None:
+        for part in await self._encoded(result, []) if result.copied is not None else ():
+            self._send(part)
+            await self._drain()
         match result.tag:
             case "DISCARD ALL":
                 self.held = Held()

@@ -144,7 +144,10 @@ class Control:
                 return Result("DEALLOCATE ALL" if names[-1:] == ["ALL"] else "DEALLOCATE")
             case ["UNLISTEN", *_]:
                 return Result("UNLISTEN")
-            case ["LISTEN" | "NOTIFY" | "COPY" | "LOCK" as word, *_]:
+            case ["COPY", *_]:
+                hint = "COPY (SELECT COUNT(*) FROM t) TO STDOUT sends an answer"
+                raise Refusal("0A000", "COPY of tables is not supported", hint)
+            case ["LISTEN" | "NOTIFY" | "LOCK" as word, *_]:
                 raise Refusal("0A000", f"{word} is not supported", "dpdb help serve")
         return None
 

@@ -19,11 +19,12 @@ from dpdb.server.postgres.catalogue.tables import Tables
 from dpdb.server.postgres.control import Control
 from dpdb.server.postgres.held import Cursors, asked
 from dpdb.server.postgres.protocol import Refusal
-from dpdb.server.postgres.results import Column, Result, promised, result_of
+from dpdb.server.postgres.results import Column, Copied, Result, promised, result_of
 from dpdb.server.postgres.statements import (
     DUMMIES,
     ParameterKind,
     Statement,
+    copied,
     marked,
     parameter_kinds,
     unvalued,
@@ -35,6 +36,7 @@ _FREE = ("SHOW", "DESCRIBE", "DESC")
 _ENDED = "the account, or its token, was made anew or removed"
 _THREADS = 2
 """The threads that answer statements about the catalogue."""
+_ENDS = ("COMMIT", "ROLLBACK", "DISCARD ALL")
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "PIVOT", "SUMMARIZE", "TABLE")
 
 
@@ -152,12 +154,16 @@ class Questions:
 
         `intervals` says whether their ends are columns; None for as it is set now.
         """
+        if (copy := copied(statement)) is not None:
+            select, form, header = copy
+            if select.word not in _QUERIES:
+                raise Refusal("42601", "COPY is for a SELECT")
+            of = await self.result(select, values, kinds, intervals=intervals)
+            sent = Copied(of.columns or (), of.rows, form, header)
+            return Result(f"COPY {len(of.rows)}", notice=of.notice, copied=sent)
         told = self.control.result(statement.text)
         if told is not None:
-            if (
-                told.tag in ("COMMIT", "ROLLBACK", "DISCARD ALL")
-                and self.control.transaction == "I"
-            ):
+            if told.tag in _ENDS and self.control.transaction == "I":
                 self.cursors.end(told.tag)
             return told
         if statement.word == "DECLARE":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 from dpdb.answers.answer import Answer
@@ -12,7 +13,8 @@ from dpdb.answers.record import Cell, Origin
 from dpdb.errors import DpdbError
 from dpdb.policy.catalog import Kind
 from dpdb.records import dataclass
-from dpdb.server.postgres.protocol import Refusal, report
+from dpdb.server.postgres.protocol import Refusal, data_row, message, report
+from dpdb.server.postgres.values import cell
 
 Column = tuple[str, Kind]
 _CONDITIONS = {
@@ -39,6 +41,61 @@ _UNKNOWN = {"no table": "42P01", "no function": "42883", "no setting": "42704"}
 
 
 @dataclass(frozen=True)
+class Copied:
+    """An answer as COPY sends it: in the format TEXT, CSV or BINARY."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Cell]]
+    form: str
+    header: bool
+    """Whether the first line has the labels."""
+
+    def messages(self) -> list[bytes]:
+        """The messages of the whole copy ("COPY" of PostgreSQL's manual); raises BadValue."""
+        binary = self.form == "BINARY"
+        kinds = [kind for _, kind in self.columns]
+        formats = struct.pack("!bh", binary, len(kinds)) + struct.pack("!h", binary) * len(kinds)
+        rows = [
+            [cell(each, kind, binary=binary) for each, kind in zip(row, kinds, strict=True)]
+            for row in self.rows
+        ]
+        labels: list[bytes | None] = [name.encode(errors="replace") for name, _ in self.columns]
+        if binary:
+            first, *rest = [*(data_row(row)[5:] for row in rows), struct.pack("!h", -1)]
+            parts = [_SIGNATURE + first, *rest]  # as clients expect it
+        else:
+            lines = [labels, *rows] if self.header else rows
+            written = _csv if self.form == "CSV" else _tabbed
+            between = b"," if self.form == "CSV" else b"\t"
+            parts = [between.join(written(each) for each in line) + b"\n" for line in lines]
+        return [
+            message(b"H", formats), *(message(b"d", part) for part in parts),
+            message(b"c"),
+        ]  # fmt: skip
+
+
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_ESCAPES = {b"\\": b"\\\\", b"\t": b"\\t", b"\n": b"\\n", b"\r": b"\\r"}
+
+
+def _tabbed(value: bytes | None) -> bytes:
+    """A value in the format TEXT."""
+    if value is None:
+        return b"\\N"
+    for character, escape in _ESCAPES.items():
+        value = value.replace(character, escape)
+    return value
+
+
+def _csv(value: bytes | None) -> bytes:
+    """A value in the format CSV: an empty text stands in quotes, NULL is empty."""
+    if value is None:
+        return b""
+    plain = value and value != b"\\." and not {*b',"\n\r'} & {*value}
+    return value if plain else b'"' + value.replace(b'"', b'""') + b'"'
+
+
+@dataclass(frozen=True)
 class Result:
     """The result of a statement; `columns` is None where the statement has no rows."""
 
@@ -47,6 +104,8 @@ class Result:
     rows: Sequence[Sequence[Cell]] = ()
     notice: tuple[str, str] | None = None
     """A message for people, and its detail."""
+    copied: Copied | None = None
+    """What is sent for COPY, in place of rows."""
 
 
 def result_of(answer: Answer, *, intervals: bool) -> Result:

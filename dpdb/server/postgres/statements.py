@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token
 from dpdb.errors import DpdbError, StatementError
 from dpdb.policy.catalog import Kind, Table
 from dpdb.records import dataclass
+from dpdb.server.postgres.protocol import Refusal
 from dpdb.sql.text.splitting import next_piece, skip_ignored
 from dpdb.sql.text.tokens import read_tokens
 
@@ -19,6 +20,8 @@ MOST_PARAMETERS = 1000
 ParameterKind = Kind | tuple[Kind | None] | None
 """The kind of a parameter; in a tuple that of an array's members; None if it is not known."""
 _MARKER = re.compile(r"\$([0-9]{1,4})(?![0-9])")
+_COPY = re.compile(r"(\s*COPY\s*\()(.*)(\)\s*TO\s+STDOUT\b)(.*)", re.IGNORECASE | re.DOTALL)
+_COPY_WORDS = frozenset(("WITH", "FORMAT", "HEADER", "TRUE", "ON", "CSV", "TEXT", "BINARY"))
 _WORD, _EXPLAIN = re.compile(r"\w+"), re.compile(r"^EXPLAIN\s", re.IGNORECASE)
 
 
@@ -55,6 +58,22 @@ def statements(text: str) -> Iterator[Statement]:
         if piece is not None:
             yield Statement(piece.text, max(text.rfind(piece.text, start, end), start))
         start = end
+
+
+def copied(statement: Statement) -> tuple[Statement, str, bool] | None:
+    """The SELECT of a COPY to the client, its format, and whether the labels are sent.
+
+    Places in it stay, as blanks are before it. None for another statement; raises Refusal.
+    """
+    found = _COPY.match(statement.text) if statement.word == "COPY" else None
+    if found is None:
+        return None
+    words = {each.upper() for each in re.findall(r"\w+|[^\s(),]", found[4])}
+    if not words <= _COPY_WORDS:
+        raise Refusal("0A000", "COPY has no other options than FORMAT and HEADER here")
+    select = Statement(re.sub(r"\S", " ", found[1]) + found[2], statement.start)
+    form = next((each for each in ("BINARY", "CSV") if each in words), "TEXT")
+    return select, form, "HEADER" in words
 
 
 def marked(text: str) -> tuple[str, list[int]]:

@@ -194,6 +194,7 @@ STATEMENTS = (
     *("SHOW server_version", "SHOW x", "DEALLOCATE a", "DEALLOCATE ALL", "DISCARD ALL", "RESET ALL"),
     *("DECLARE a CURSOR WITH HOLD FOR SELECT 1", "FETCH 1 FROM a", "MOVE ALL IN a", "CLOSE a"),
     *("SELECT COUNT(*) FROM people WHERE age = ANY($1)", "DECLARE a CURSOR FOR SELECT $1"),
+    *("COPY (SELECT 1) TO STDOUT (FORMAT binary)", "COPY (SELECT 'a') TO STDOUT CSV HEADER"),
     *("COPY people TO STDOUT", "SELECT * FROM people LIMIT 0", "LISTEN a", "/* x */ SELECT 1"),
     *("SELECT version(), current_schemas(true)", "SELECT 'people'::regclass, $1::int, -$2"),
     *("SELECT oid, relname FROM pg_class WHERE relname ~ $1 ORDER BY 2 DESC LIMIT $2", "(SELECT 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import datetime
 from contextlib import nullcontext
 from decimal import Decimal
@@ -160,6 +161,38 @@ def test_psql_fetches_some_rows_at_a_time(wired: Wired) -> None:
     whole, parts = wired.psql(text), wired.psql("\\set FETCH_COUNT 3", text)
     assert parts.out == whole.out
     assert "(4 rows)" in whole.out
+
+
+def test_an_answer_is_copied_in_each_format(wired: Wired) -> None:
+    """Once it is paid: psql, ConnectorX and psycopg read it so."""
+    text = "SELECT zip, name, COUNT(*) AS n FROM people GROUP BY zip, name"
+    with wired.connect() as connection:
+        rows = connection.execute(text).fetchall()
+        paid = connection.execute("SHOW BUDGET").fetchall()
+        for form in ("text", "binary"):
+            with connection.cursor().copy(f"COPY ({text}) TO STDOUT (FORMAT {form})") as copy:
+                copy.set_types(["int8", "text", "int8"])
+                assert [*copy.rows()] == rows
+        with connection.cursor().copy(f"COPY ({text}) TO STDOUT WITH CSV HEADER") as copy:
+            lines = b"".join(bytes(each) for each in copy).decode().splitlines()
+        assert [*csv.reader(lines)] == [["zip", "name", "n"], *([*map(str, row)] for row in rows)]
+        assert connection.execute("SHOW BUDGET").fetchall() == paid
+        odd = "SELECT 'a,\"b' AS x, '' AS y, NULL AS z, 'c\\d' AS w, TRUE AS t"
+        for form, expected in (
+            ("csv", '"a,""b","",,c\\d,t\n'),
+            ("text", 'a,"b\t\t\\N\tc\\\\d\tt\n'),
+        ):
+            with connection.cursor().copy(f"COPY ({odd}) TO STDOUT (FORMAT {form})") as copy:
+                assert b"".join(bytes(each) for each in copy).decode() == expected
+        with pytest.raises(psycopg.Error) as refused:
+            connection.execute("COPY (SELECT COUNT(nam) FROM people) TO STDOUT")
+        assert refused.value.diag.statement_position == "20"
+        for wrong in ("COPY people TO STDOUT", "COPY (SELECT 1) TO STDOUT (DELIMITER ';')",
+                      "COPY people FROM STDIN", "COPY (SELECT 1) TO '/tmp/x'"):  # fmt: skip
+            with pytest.raises(psycopg.errors.FeatureNotSupported):
+                connection.execute(wrong)
+    printed = wired.psql(f"\\copy ({text}) TO STDOUT CSV")
+    assert printed.out.splitlines() == lines[1:]
 
 
 def test_psqlodbc_declares_and_rolls_back(wired: Wired) -> None:
