@@ -133,6 +133,8 @@ STATEMENTS = (
     " AND d.shop = c.shop JOIN suppliers s ON s.id = d.maker GROUP BY s.nation",
     "SELECT COUNT(*), SUM(v.amount) FROM visits v JOIN deals d ON d.shop = v.shop"
     " AND d.product = v.product WHERE v.amount > 0",
+    "SELECT COUNT(*) FROM deals d WHERE EXISTS (SELECT 1 FROM visits v WHERE v.shop = d.shop"
+    " AND v.product = d.product)",
 )
 
 ONE_SUM = [STATEMENTS[at] for at in (0, 3, 4, 12, 13)]

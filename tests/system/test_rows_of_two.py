@@ -108,8 +108,9 @@ def test_a_row_is_joined_on_all_columns_of_a_chain(tmp_path: Path) -> None:
         f"visits v JOIN {deals.format('v.product', 'v.product')}",
         f"visits v JOIN {both} JOIN {deals.format('v.product', 'w.shop')}",
     ):
-        with pytest.raises(Unsupported, match="both rows are of one"):
+        with pytest.raises(Unsupported, match="both rows are of one") as refused:
             session.execute(f"SELECT COUNT(*) FROM {text}")
+        assert refused.value.hint == "add AND d.shop = v.shop AND d.product = v.product"
 
 
 def test_no_unit_moves_the_sums_of_a_room_by_more_than_the_room(tmp_path: Path) -> None:

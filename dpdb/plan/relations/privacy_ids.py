@@ -104,12 +104,17 @@ def equal_in_a_row(on: Sequence[Equality], left: Iterable[Scan], right: Scan) ->
         for index, (one, other) in enumerate(on)
         if isinstance(one, ColumnRef) and isinstance(other, ColumnRef)
     }
-    rows = (row for scan in left for row in _rows_in(scan))
-    for (table, here), (other, there) in product(rows, _rows_in(right)):
-        pairs = [(here[column], name) for column, name in there.items()] if table == other else []
-        if pairs and all(pair in at for pair in pairs):
+    for pairs in (pairs for scan in left for pairs in named_together(scan, right)):
+        if all(pair in at for pair in pairs):
             return frozenset(at[pair] for pair in pairs)
     return frozenset()
+
+
+def named_together(left: Scan, right: Scan) -> Iterator[list[tuple[str, str]]]:
+    """The columns of both sides that name a row of one table by a key of several columns."""
+    for (table, here), (other, there) in product(_rows_in(left), _rows_in(right)):
+        if table == other:
+            yield [(here[column], name) for column, name in there.items()]
 
 
 def _rows_in(scan: Scan) -> Iterator[tuple[str, dict[str, str]]]:

@@ -20,7 +20,7 @@ from dpdb.plan.expressions.expressions import (
     conjunction,
     conjuncts,
 )
-from dpdb.plan.relations.privacy_ids import equal_in_a_row, name_of
+from dpdb.plan.relations.privacy_ids import equal_in_a_row, name_of, named_together
 from dpdb.plan.relations.relations import (
     Attached,
     Equality,
@@ -284,6 +284,14 @@ class _Arrangement:
             if (name := name_of(one, each.scan.table, self.policy)) is not None
             and name == name_of(other, part.scan.table, self.policy)
         ]
+        for each in self.parts:
+            for together in named_together(each.scan, part.scan):
+                equal = (
+                    f"{each.alias}.{one.removeprefix(f'{each.scan.leaf}.')} = "
+                    f"{part.alias}.{other.removeprefix(f'{part.scan.leaf}.')}"
+                    for one, other in together
+                )
+                return f"add AND {' AND '.join(equal)}"
         if not pairs:
             return 'declare what a column names: references = "table.key"'
         _, equality = min(pairs, key=lambda pair: not pair[0].is_unit)

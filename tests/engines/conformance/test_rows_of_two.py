@@ -84,6 +84,36 @@ def test_equal_ids_of_two_kinds_have_rooms_of_their_own(tmp_path: Path) -> None:
     assert raw("SELECT COUNT(*) FROM messages", policy, engine)[0][0] < 4
 
 
+PARCELS = """\
+[tables.routes]
+unit = "driver"
+key = ["place", "number"]
+rows_per_unit = 9
+[tables.routes.columns]
+place = { type = "text" }
+number = { type = "text" }
+driver = { type = "text" }
+[tables.parcels]
+unit = "(to, part) -> routes.(place, number)"
+rows_per_unit = 9
+[tables.parcels.columns]
+to = { type = "text" }
+part = { type = "text" }
+"""
+
+
+@pytest.mark.parametrize("parcels", ["a,11", "a1,1", ",11", "a,", "a,1", "11,a", "A,11"])
+def test_each_of_two_texts_names_a_part_of_a_key(tmp_path: Path, parcels: str) -> None:
+    """They are not put together: (a, 11) and (a1, 1) differ, and NULL names nothing."""
+    there = {"a,11": 1, "a1,1": 1}
+    (tmp_path / "routes.csv").write_text("place,number,driver\na,11,x\na1,1,y\n,11,x\na,,y\n")
+    (tmp_path / "parcels.csv").write_text(f"to,part\n{parcels}\n")
+    (tmp_path / "parcels.toml").write_text(PARCELS, encoding="utf-8")
+    policy = read_policy(tmp_path / "parcels.toml")
+    engine = MemoryEngine(tables=policy.tables)
+    assert raw("SELECT COUNT(*) FROM parcels", policy, engine) == [[there.get(parcels, 0)]]
+
+
 DEALS = """\
 [privacy]
 units = ["buyer", "seller"]
