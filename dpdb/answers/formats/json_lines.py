@@ -120,13 +120,8 @@ def dumped(content: object) -> str:
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     if printable(text) == text:
         return text
-    return "".join(_utf16(c) if printable(c) != c else c for c in text)
-
-
-def _utf16(character: str) -> str:
-    """A character as an escape of JSON; one beyond U+FFFF is a surrogate pair."""
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+    # In ASCII each of them is an escape, or two where it is beyond U+FFFF.
+    return "".join(json.dumps(c)[1:-1] if printable(c) != c else c for c in text)
 
 
 def _release(report: ReleaseReport) -> dict[str, Any]:

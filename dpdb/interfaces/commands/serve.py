@@ -29,6 +29,7 @@ from dpdb.policy.catalog import Policy
 from dpdb.policy.output_files import check_output, files_of_policy
 from dpdb.records import dataclass
 from dpdb.session.connect import policy_of
+from dpdb.session.remote.server_link import is_loopback
 
 if TYPE_CHECKING:
     from dpdb.server.desk import WorkerDesk
@@ -155,14 +156,6 @@ def _proxy(text: str) -> str:
         return str(ip_address(text))
     except ValueError:
         raise argparse.ArgumentTypeError("write the proxy's address, such as 127.0.0.1") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _place(options: argparse.Namespace, policy: Policy, people: People | None, port: int) -> _Place:

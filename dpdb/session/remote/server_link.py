@@ -71,7 +71,7 @@ class Server:
             self._connection = http.client.HTTPSConnection(
                 host, port, timeout=PATIENCE, context=context
             )
-        elif _is_here(host):
+        elif is_loopback(host):
             self._connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
         else:
             raise UsageError(
@@ -151,8 +151,8 @@ class Server:
             self._connection.close()
 
 
-def _is_here(host: str) -> bool:
-    """Whether a host is this machine."""
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from dpdb.errors import UsageError, printable
 from dpdb.interfaces.cli.parsers import Parser
-from dpdb.interfaces.commands.serve import address, host_name, is_loopback, listening, prepare
+from dpdb.interfaces.commands.serve import address, host_name, listening, prepare
 from dpdb.policy.output_files import check_output
+from dpdb.session.remote.server_link import is_loopback
 
 if TYPE_CHECKING:
     from dpdb.lab.live.state import ClassFile
