@@ -271,6 +271,8 @@ REFUSED = [
     ("SELECT VARIANCE(amount) FROM lines", "VAR SAMP of rows", "COUNT, SUM and AVG"),
     ("SELECT COUNT(DISTINCT product) FROM lines", "COUNT DISTINCT of rows", "COUNT(*)"),
     ("SELECT product, COUNT(*) FROM lines GROUP BY product", "", ""),
+    ("SELECT supplier_id, COUNT(*) FROM lines WHERE supplier_id < 3 GROUP BY supplier_id",
+     "names a unit", "a column with declared values"),
     (f"SELECT day, COUNT(*) FROM {LINES} GROUP BY ROLLUP(day)", "levels", "declare the values"),
     ("SELECT COUNT(*) FROM lines a JOIN lines b ON a.order_id = b.order_id",
      "a row of this join can belong to 4 units, 2 are possible", "join on a key, or count edges"),

@@ -282,13 +282,14 @@ def refuse_single_units(
 ) -> None:
     """Refuse groups that would each be about one unit."""
     names = names_in(scans_of(scope), policy)
+    shared = any(scan.table.kinds for scan in scans_of(scope))
     for key in keys:
         if isinstance(key, ColumnRef) and key.column.name in names and key.column.values is None:
             name, unit = key.column.called, policy.unit
             one = unit if names[key.column.name].is_unit else f"row of a {unit}"
             raise Unsupported(
                 f"{name} names a {one}: each group would be one {one}",
-                hint=_twice(name, scope),
+                hint="group by a column with declared values" if shared else _twice(name, scope),
                 place=where,
             )
 
