@@ -121,6 +121,22 @@ def test_processes_come_to_what_memory_comes_to(
     pool.end()
 
 
+def test_processes_gather_the_same_rows_of_two_units(tmp_path: Path) -> None:
+    """Owners are texts, whose words are random; a name can be in both columns."""
+    policy_of(tmp_path, 14)
+    path = tmp_path / "t.toml"
+    owners = 'unit = { person = ["who", "word"] }\nrows_per_unit = 2'
+    path.write_text('[privacy]\nunits = ["person"]\n' + POLICY.format(unit=owners))
+    policy, pool = read_policy(path), Pool(2)
+    assert pool.is_ready(60)
+    pooled = Pooled(tables=policy.tables, given=pool)
+    assert pooled.fills(policy.tables[0])
+    for text in ("COUNT(*), SUM(x)", "AVG(x)", "COUNT(*) FILTER (WHERE word > 'b')"):
+        asked = f"SELECT g, {text} FROM t WHERE x > 5 GROUP BY g"
+        assert raw(asked, policy, pooled) == raw(asked, policy, MemoryEngine(tables=policy.tables))
+    pool.end()
+
+
 @pytest.mark.parametrize(("workers", "begun"), [(1, [8]), (2, [4]), (5, [])])
 def test_workers_of_a_server_share_the_memory_of_pools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, begun: list[int]
