@@ -50,8 +50,9 @@ def test_a_server_of_postgresql_stopped_at_random_moments(examples: int, tried) 
 
 
 @pytest.mark.examples(200, 2)
-def test_workers_of_a_server_killed_under_load(examples: int, tried) -> None:
-    unheard = killed_under_load(examples, Random(200))
+@pytest.mark.parametrize("pool", [False, True])
+def test_workers_of_a_server_killed_under_load(examples: int, tried, *, pool: bool) -> None:
+    unheard = killed_under_load(examples, Random(200), pool=pool)
     tried(f"{examples} kills; {unheard} charges that nobody heard of")
 
 

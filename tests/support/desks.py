@@ -15,11 +15,16 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+import pyarrow
+import pyarrow.parquet
+
 from dpdb.ledger.book.entries import Charge
+from dpdb.policy.reading.reader import read_policy
 from dpdb.server.desk import WorkerDesk
 from dpdb.server.messages import Action, Reply, Request
 from dpdb.server.processes import Opening
-from tests.support.lasting import book_of, opened_shop, verify
+from dpdb.session import budget_overview
+from tests.support.lasting import book_of, folder_in_memory, opened_shop, verify
 
 POLICY = """
 [budget]
@@ -73,10 +78,29 @@ def charges_of(path: Path) -> dict[str, list[Fraction]]:
     return charged
 
 
-def killed_under_load(kills: int, random: Random) -> int:
+@contextmanager
+def pooled_shop() -> Iterator[Path]:
+    """A policy whose table two more processes read for each worker, and whose budget is open."""
+    with folder_in_memory() as folder:
+        rows = pyarrow.table({"a": range(200_000)})
+        pyarrow.parquet.write_table(rows, folder / "t.parquet", row_group_size=20_000)
+        path, table = folder / "t.toml", '[tables.t]\npath = "t.parquet"\nworkers = 2\n'
+        path.write_text(POLICY.format(analysts="").replace("[tables", f"{table}[tables", 1))
+        budget_overview.open_budget(read_policy(path))
+        yield path
+
+
+def children_of(process: int) -> list[int]:
+    """The processes that a process has begun."""
+    listed = Path("/proc").glob(f"{process}/task/*/children")
+    return [int(each) for file in listed for each in file.read_text().split()]
+
+
+def killed_under_load(kills: int, random: Random, *, pool: bool = False) -> int:
     """Six clients ask while workers are killed; each was charged for all that it was told.
 
-    The number of charges that nobody was told of.
+    With a pool the processes that read rows for a worker are killed, too. The number of charges
+    that nobody was told of.
     """
     told = dict.fromkeys((f"client {i}" for i in range(6)), 0)
 
@@ -101,11 +125,12 @@ def killed_under_load(kills: int, random: Random) -> int:
                 await asyncio.sleep(random.random() / 20)
                 process = desk.processes[number % 2]
                 assert process is not None
-                os.kill(process, signal.SIGKILL)
+                also = children_of(process) if pool else []
+                os.kill(random.choice([process, *also]), signal.SIGKILL)
             ended.set()
         await desk.close()
 
-    with opened_shop(POLICY.format(analysts=""), ROWS) as path:
+    with pooled_shop() if pool else opened_shop(POLICY.format(analysts=""), ROWS) as path:
         asyncio.run(load(path))
         charged = {name: len(charges) for name, charges in charges_of(path).items()}
     assert all(0 < told[name] <= charged[name] <= told[name] + kills for name in told)
