@@ -82,8 +82,8 @@ def charges_of(path: Path) -> dict[str, list[Fraction]]:
 def pooled_shop() -> Iterator[Path]:
     """A policy whose table two more processes read for each worker, and whose budget is open."""
     with folder_in_memory() as folder:
-        rows = pyarrow.table({"a": range(200_000)})
-        pyarrow.parquet.write_table(rows, folder / "t.parquet", row_group_size=20_000)
+        rows = pyarrow.table({"a": range(3_000_000)})
+        pyarrow.parquet.write_table(rows, folder / "t.parquet", row_group_size=300_000)
         path, table = folder / "t.toml", '[tables.t]\npath = "t.parquet"\nworkers = 2\n'
         path.write_text(POLICY.format(analysts="").replace("[tables", f"{table}[tables", 1))
         budget_overview.open_budget(read_policy(path))
