@@ -103,6 +103,21 @@ def test_units_chains_and_references_of_the_shop() -> None:
     assert len(rows.cells("regions")["id"]) == 100
 
 
+def test_a_chain_of_two_columns_names_rows_that_are_there() -> None:
+    names = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    _, rows = made(
+        deals={"unit": "u", "key": ["a", "b"], "rows_per_unit": 9,
+               "columns": {"u": {"type": "text"}, **names}},
+        visits={"unit": "(b, a) -> deals.(b, a)", "rows_per_unit": 9, "columns": names},
+    )  # fmt: skip
+    deals, visits = (
+        list(zip(cells["a"], cells["b"], strict=True))
+        for cells in map(rows.cells, ("deals", "visits"))
+    )
+    assert len({*deals}) == len(deals) > len({*visits}) > 100
+    assert {*visits} <= {*deals}
+
+
 def test_keys_of_two_columns_and_values_that_few_rows_share() -> None:
     policy, rows = made(
         t={
