@@ -74,7 +74,8 @@ class UnitReader:
                 raise self.text.error(f"{key} is for rows of one unit", (*self.where, key))
         if self.section.get("rows_per_unit") == "find":
             problem = "rows_per_unit of rows of two units is declared, and not found"
-            raise self.text.error(problem, (*self.where, "rows_per_unit"))
+            hint = "declare the most that may count; SET rows_per_unit = 'find' looks for fewer"
+            raise self.text.error(problem, (*self.where, "rows_per_unit"), hint)
         most = max(self._rows(kinds).values())
         return UnitsOfRows(owners[0].column, owners[0].chain, most, held=most, owners=owners)
 
