@@ -1,10 +1,18 @@
-"""The time and the peak memory of reading a large CSV file, beside those of pandas.read_csv."""
+"""The time and the peak memory of reading a large CSV file, beside those of pandas.read_csv.
+
+Queries over the file as a stream follow, by one process and by two that share it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from bench_tools import fresh, met, show, write_people
+from bench_streams import WORKERS, started
+from bench_tools import fresh, medians, met, milliseconds, session, show, write_people
+
+from dpdb.policy.catalog import Policy, Table
 
 ROWS = 1_000_000
 NAMES = ROWS // 2
@@ -29,6 +37,16 @@ GOALS = {
 }
 """The reference of each, the most that its time may be as a multiple of the reference's, and
 whether whole processes are compared, with the start of Python."""
+STREAMED = {
+    "no column": "SELECT COUNT(*) FROM people",
+    "1 column": "SELECT SUM(income) FROM people",
+    "3 columns": "SELECT zip, SUM(income) FROM people WHERE age < 40 GROUP BY zip",
+    "5 columns": "SELECT zip, SUM(income) FROM people"
+    " WHERE age < 40 AND net_worth > 0 AND name <> '' GROUP BY zip",
+    "LIKE": "SELECT COUNT(*) FROM people WHERE name LIKE '%77%'",
+}
+GAIN = 1.4
+"""The least that two processes are to gain over one."""
 
 
 def run(directory: Path) -> None:
@@ -47,3 +65,20 @@ def run(directory: Path) -> None:
         ("what", "s", "process s", "/ pandas", "goal", "met", "peak MiB", "pandas'"),
         rows,
     )
+    _shared(table)
+
+
+def _shared(table: Table) -> None:
+    """Measure queries over the file as a stream."""
+    policy = Policy((replace(table, engine="stream", workers=1),))
+    alone = session(policy)
+    shared = started(Policy((replace(policy.tables[0], workers=WORKERS),)))
+    rows = []
+    for name, query in STREAMED.items():
+        taken = medians(
+            {"1": partial(alone.execute, query), "2": partial(shared.execute, query)}, ROUNDS
+        )
+        gain = taken["1"] / taken["2"]
+        rows.append((name, *map(milliseconds, taken.values()), f"{gain:.2f}", met(gain >= GAIN)))
+    headers = ("query of", "one process, ms", f"{WORKERS}, ms", "gain", f">= {GAIN}")
+    show(f"the same file as a stream, medians of {ROUNDS}", headers, rows)

@@ -93,7 +93,7 @@ def run(directory: Path, rows: int = ROWS) -> None:
         exact.execute(f"SET threads = {WORKERS}")
         for table in policy.tables:
             exact.execute(f"CREATE VIEW {table.name} AS SELECT * FROM '{table.path}'")
-        private, pool = session(policy), _started(pooled)
+        private, pool = session(policy), started(pooled)
         held: Any = pool._backends
         held = held._engine._pool
         _compared(
@@ -106,7 +106,7 @@ def run(directory: Path, rows: int = ROWS) -> None:
         _compared(
             f"units in {rows // FEWER:,} rows of Parquet, {_size(visits)}",
             {query: (asked, FACTOR) for query, asked in CAPPED.items()},
-            {"threads": lambda: session(policy), "pool": lambda: _started(pooled, held)},
+            {"threads": lambda: session(policy), "pool": lambda: started(pooled, held)},
             exact, rounds=rounds,
             note=f"Units are customers, of whom at most {ROWS_PER_CUSTOMER} rows count; DuckDB is"
             " asked for as many rows of each.\nEach query has a session of its own, as one keeps"
@@ -115,7 +115,7 @@ def run(directory: Path, rows: int = ROWS) -> None:
     _memory({"threads": policy, "pool": pooled}, directory)
 
 
-def _started(policy: Policy, pool: object = None) -> Session:
+def started(policy: Policy, pool: object = None) -> Session:
     """A session whose pool has started, or that has this one."""
     opened = session(policy)
     if pool is None:

@@ -27,6 +27,7 @@ from dpdb.engines.passes.blocks import (
 )
 from dpdb.engines.passes.shared_blocks import SharedBlocks
 from dpdb.engines.protocol import MAX_ROWS, Exact, KeyCounts, too_large
+from dpdb.engines.sources.csv_source import can_be_cut
 from dpdb.engines.sources.protocol import Loaded, Partition, Version, has_changed
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, adds_up
 from dpdb.engines.units.capped_rows import Cap, CappedRows, RowBits, after_filter
@@ -54,7 +55,7 @@ BLOCK = 2**19
 TURN = 2**25
 """The bytes of a file for each pass in which whole units are gathered."""
 POOLED = 2**26
-"""The least bytes of files that a pool goes over faster than threads, for free texts."""
+"""The least bytes of files that a pool goes over faster than threads, for free texts and CSV."""
 STARTED = 2**30
 """The bytes of files that are gone over, pass by pass, before a pool starts."""
 
@@ -186,15 +187,18 @@ class StreamEngine(MemoryEngine):
         """The pool for a pass over some columns of a table; None if threads go over it.
 
         Policy, plan and the sizes of files say which, and whether a pool has started yet. Numbers
-        alone are gone over by threads about as fast, so a pool is for free texts unless the policy
-        has `workers`. It starts once so much is gone over that it has saved what it takes to start.
+        of Parquet files are gone over by threads about as fast, so a pool is for free texts and for
+        CSV unless the policy has `workers`. It starts once so much is gone over that it has saved
+        what it takes to start.
         """
-        if pieces < 2 or table.storage is not Storage.PARQUET:
+        of_csv = table.storage is Storage.CSV
+        if not (can_be_cut(table) if of_csv else pieces > 1 and table.storage is Storage.PARQUET):
             return None
         workers = table.workers
         if workers is None:
             size, columns = self.size(table), (c for c in table.columns if c.name in names)
-            if size < POOLED or all(c.kind is not Kind.TEXT or c.values for c in columns):
+            texts = any(c.kind is Kind.TEXT and not c.values for c in columns)
+            if size < POOLED or not (of_csv or texts):
                 return None
             self._gone_over += size
             if self._gone_over < STARTED:
@@ -243,6 +247,8 @@ class Scan(Runner[Rows], Generic[Rows]):
             return counted_from(partition, source.read(partition, self.names, told, witness))
 
         pool = None if work.keeps_rows else engine.pool(table, self.names, len(partitions))
+        if pool is not None and len(partitions) < 2:
+            partitions = source.cut(witness) or partitions
         if pool is None:
             Threads(partitions, read, max(1, min(engine.threads, len(partitions)))).each(blocks)
         else:

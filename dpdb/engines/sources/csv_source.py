@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from hmac import HMAC
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import RecordColumns
+from dpdb.engines.sources.cells.cuts import ranges
 from dpdb.engines.sources.cells.records import Block, blocks
 from dpdb.engines.sources.protocol import (
     PIECE,
     Loaded,
     Names,
+    Partition,
     Source,
     Version,
     has_changed,
@@ -25,8 +28,10 @@ from dpdb.engines.sources.protocol import (
 )
 from dpdb.engines.sources.read_ahead import read_ahead
 from dpdb.policy.catalog import Table
+from dpdb.policy.csv.csv_format import EVERY_LINE, UTF8
 from dpdb.policy.csv.csv_header import Header
 from dpdb.policy.csv.csv_stream import CsvStream
+from dpdb.policy.csv.packing import packing_of
 from dpdb.policy.schemas.stored_types import column_positions
 from dpdb.policy.schemas.table_files import header_of, open_table
 from dpdb.records import dataclass
@@ -60,6 +65,36 @@ class CsvSource(Source):
             for block in file.records:
                 rows = columns.add(block)
                 yield Loaded(columns.finish(), rows, file.version)
+
+    def cut(self, witness: Witness | None = None) -> Sequence[Partition]:
+        version = version_of(self.table.files, self.table.place)
+        found = _cut(self.table, version)
+        if witness is not None:
+            witness.check(self.table.name, self.digest(witness.key))
+        return found
+
+    def read(
+        self,
+        partition: Partition,
+        names: Names,
+        progress: Progress | None = None,
+        witness: Witness | None = None,
+    ) -> Iterator[Loaded]:
+        if partition.version is None:
+            yield from self.blocks(names, progress, witness)
+            return
+        path, version = partition.path, partition.version
+        header = header_of(self.table, path)
+        positions = column_positions(self.table, header.names)
+        read = {name: at for name, at in positions.items() if name in names}
+        columns = RecordColumns.of(self.table, read, header.punctuation)
+        with open_table(self.table, header, path) as stream:
+            part = _Range(stream, *partition.groups)
+            for block in blocks(part, len(header.names), header.punctuation):
+                rows = columns.add(block)
+                yield Loaded(columns.finish(), rows, version)
+        if version_of(self.table.files, self.table.place) != version:
+            raise has_changed(self.table)
 
     def digest(self, key: bytes) -> str:
         seen = []
@@ -122,6 +157,49 @@ class _OpenFile:
         if before.builders:
             return RecordColumns(before.builders, self.positions)
         return RecordColumns.of(self.table, self.positions, self.header.punctuation)
+
+
+def can_be_cut(table: Table) -> bool:
+    """Whether processes can share the CSV files of a table: records are read from their bytes.
+
+    If units have names, rows are numbered, and how many are before a cut is not known.
+    """
+    return (
+        table.unit is None
+        and table.csv.lines == EVERY_LINE
+        and not any(map(packing_of, table.files))
+        and all(header_of(table, path).encoding == UTF8 for path in table.files)
+    )
+
+
+@lru_cache(maxsize=2**3)
+def _cut(table: Table, version: Version) -> tuple[Partition, ...]:
+    """The partitions of a version of a table's files; `first` is a number of bytes."""
+    found, before = list[Partition](), 0
+    for file, path in enumerate(table.files):
+        header = header_of(table, path)
+        start = header.mark + header.length
+        with open_table(table, header, path) as stream:
+            size = os.fstat(stream.file.fileno()).st_size
+            cut = ranges(stream.at, start, max(size, start), header.punctuation)
+        found += [Partition(before + each[0], file, path, each, version) for each in cut]
+        before += size
+    return tuple(found)
+
+
+@dataclass(repr=False)
+class _Range:
+    """The bytes of a file from one place to another."""
+
+    stream: CsvStream
+    place: int
+    stop: int
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        text = self.stream.at(self.place, min(size, self.stop - self.place))
+        self.place += len(text)
+        return text
 
 
 def _digest(seen: Sequence[HMAC], key: bytes) -> str:

@@ -49,13 +49,13 @@ class Partition:
     """
 
     first: int = 0
-    """The number of the table's rows before these."""
+    """The number of the table's rows before these, or of bytes where units have no names."""
     file: int = 0
     """The place of the file among those of the table."""
     path: Path = Path()
     """The file itself."""
     groups: tuple[int, ...] = ()
-    """The numbers of row groups of the file."""
+    """The numbers of row groups of the file, or the bytes at which a range starts and stops."""
     version: Version | None = None
     """The version of the data that a witness was shown; None if `read` asks the witness."""
 
@@ -116,6 +116,13 @@ class Source(Protocol):
         Each can be read in a thread or a process of its own, at the same time as others.
         """
         return [Partition()]
+
+    def cut(self, witness: Witness | None = None) -> Sequence[Partition]:
+        """Partitions for processes, of what a thread reads as one; none by default.
+
+        The witness is asked. Of the rows before a partition only the order is known.
+        """
+        return []
 
     def read(
         self,

@@ -90,6 +90,16 @@ class CsvStream:
         self._ahead = text[size:]
         return text[:size]
 
+    def at(self, place: int, size: int) -> bytes:
+        """The `size` bytes from a place of the file on; fewer only at the end."""
+        try:
+            text = os.pread(self.file.fileno(), size, place)
+            while more := os.pread(self.file.fileno(), size - len(text), place + len(text)):
+                text += more
+            return text
+        except OSError as error:
+            raise DataFileError(f"cannot read {self.named}: {error.strerror}") from error
+
     def unpack(self, size: int) -> bytes:
         """The next `size` bytes as they are encoded in the file."""
         try:

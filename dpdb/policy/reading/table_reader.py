@@ -176,12 +176,16 @@ class TableReader:
         return str(engine)
 
     def _workers(self, section: dict[str, Any], where: tuple[str, ...]) -> int | None:
-        """The processes that read a Parquet file at once; None where its size decides."""
+        """The processes that read a file at once; None where its size decides."""
         if "workers" not in section:
             return None
         here = (*where, "workers")
-        if "source" in section or not _is_parquet(section):
-            raise self.text.error("workers goes with Parquet files", here)
+        paths = section.get("path", "")
+        kind = file_kind(Path(str(paths[0] if isinstance(paths, list) and paths else paths)))
+        csv = kind is Storage.CSV and section.get("engine") == "stream"
+        if "source" in section or not (csv or kind is Storage.PARQUET):
+            problem = 'workers goes with Parquet files, and CSV files whose engine is "stream"'
+            raise self.text.error(problem, here)
         return whole(self.text, section["workers"], here, MOST_WORKERS)
 
     def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:

@@ -200,14 +200,14 @@ def test_a_file_that_unpacks_to_much_is_read_block_by_block(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 1_000_000))
     sizes = []
-    scanned = records._scanned
+    scanned = records.scanned
 
     def recorded(data, *rest, **options):
         sizes.append(len(data))
         return scanned(data, *rest, **options)
 
     with (
-        patch.object(records, "_scanned", recorded),
+        patch.object(records, "scanned", recorded),
         patch.object(records, "BLOCK", 1 << 16),
     ):
         assert CsvSource(Table("t", path, (X,))).load([]).rows == 1_000_000

@@ -38,7 +38,7 @@ WITHIN = 2 * LONGEST + 1
 
 All bytes of the longest cell can be quotes, each of which is doubled.
 """
-_BEFORE, _AFTER = b"\n" * MARGIN, b"\n"
+BEFORE, AFTER = b"\n" * MARGIN, b"\n"
 _LF, _CR = b"\n\r"
 
 
@@ -62,7 +62,7 @@ class Cells:
         """Cells that have these bytes."""
         sizes = np.fromiter(map(len, written), np.intp, len(written))
         ends = MARGIN - 1 + np.cumsum(sizes + 1)
-        return cls(b"".join((_BEFORE, _AFTER.join(written), _AFTER)), ends - sizes, ends)
+        return cls(b"".join((BEFORE, AFTER.join(written), AFTER)), ends - sizes, ends)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -83,7 +83,7 @@ class Block:
     """Whole records. They are cut into cells when the first column is asked for."""
 
     text: bytes
-    _marks: Places
+    marks: Places
     """Where the line ends are that end the records."""
     _record_ends: Places
     """Where the records' last cells end: before the mark, if that is the LF of a CRLF."""
@@ -95,12 +95,12 @@ class Block:
     @cached_property
     def blank(self) -> int:
         """The number of blank lines, of which none is a record."""
-        return len(self._marks) - int(np.count_nonzero(self._counts))
+        return len(self.marks) - int(np.count_nonzero(self._counts))
 
     @property
     def rows(self) -> int:
         """The number of records."""
-        return len(self._marks) - self.blank
+        return len(self.marks) - self.blank
 
     @property
     def starts(self) -> Places:
@@ -153,16 +153,16 @@ class Block:
     def _counts(self) -> NDArray[np.bool_]:
         """Mask of lines that are records: all, or those that are not blank."""
         if self._blank_counts:
-            return np.ones(len(self._marks), dtype=np.bool_)
-        return np.asarray(self._record_ends != _starts(self._marks))
+            return np.ones(len(self.marks), dtype=np.bool_)
+        return np.asarray(self._record_ends != _starts(self.marks))
 
     @cached_property
     def _cells(self) -> tuple[Places, Places, Places, Places]:
-        stop = int(self._marks[-1]) + 1 if len(self._marks) else MARGIN
+        stop = int(self.marks[-1]) + 1 if len(self.marks) else MARGIN
         raw = np.frombuffer(self.text, np.uint8)[:stop]
         separator = ord(self._punctuation.separator)
         ending = raw == separator
-        ending[self._marks] = True
+        ending[self.marks] = True
         marks = _outside(np.flatnonzero(ending), self._turns, len(self.text) - 1)
         last = np.flatnonzero(raw[marks] != separator)
         starts = _starts(marks)
@@ -184,15 +184,15 @@ def blocks(
     while more:
         read = file.read(goal)
         more = len(read) == goal
-        text = b"".join((_BEFORE, rest, read, _AFTER))
-        block, stop = _scanned(text, punctuation, blank_counts=width == 1, more=more)
+        text = b"".join((BEFORE, rest, read, AFTER))
+        block, stop = scanned(text, punctuation, blank_counts=width == 1, more=more)
         if stop > MARGIN:
             yield block
         rest = text[stop:-1]
         goal = size if stop > MARGIN else len(rest)
 
 
-def _scanned(
+def scanned(
     text: bytes, punctuation: Punctuation, *, blank_counts: bool, more: bool
 ) -> tuple[Block, int]:
     """The whole records that the text begins with, and where they stop."""
@@ -202,7 +202,8 @@ def _scanned(
     ending |= raw == _CR
     lines = np.flatnonzero(ending)
     # Whether a quote near the end is closed is seen when there is more: until then it may be.
-    turns = _structural(raw, lines, punctuation, end if more else end + WITHIN + 1)
+    closed = end if more else end + WITHIN + 1
+    turns = QuoteRuns.of(raw, lines, punctuation, closed).structural()
     marks = lines[MARGIN:-1]
     # The CR of a CRLF ends no record. Whether one at the end of the text is such a CR is
     # seen when there is more.
@@ -246,39 +247,57 @@ def runs(starts: Places, lengths: Places, step: int = 1) -> Places:
     return places
 
 
-def _structural(
-    raw: NDArray[np.uint8], lines: Places, punctuation: Punctuation, closed: int
-) -> Places:
-    """The quotes that are no text: by turns one that opens a cell and one that closes it.
+@dataclass(frozen=True, repr=False, eq=False)
+class QuoteRuns:
+    """The quotes of a text; those that touch are a run.
 
-    Quotes that touch are a run. Outside a cell, one where a cell begins opens it with its
-    first quote, and closes it with its last where pairs are all that is between; any other
-    is text. Within a cell all are pairs but the last of an odd number, which closes it.
-    So an odd run is closed by the next odd one, and opens nothing where that is too far away:
-    `closed` is taken for the place of the one after the last.
+    Outside a cell, a run where a cell begins opens it with its first quote, and closes it with its
+    last where pairs are all that is between; any other is text. Within a cell all are pairs but the
+    last of an odd number, which closes it. So an odd run is closed by the next odd one, and opens
+    nothing where that is too far away.
     What a run does is one of three things: nothing, to turn outside into within and
     back, or (an odd one that opens no cell) to leave us outside. That takes the same
     steps wherever the quotes stand.
     """
-    quote = punctuation.quote
-    quotes = np.flatnonzero(raw == ord(quote)) if quote else np.empty(0, np.intp)
-    first = np.flatnonzero(np.diff(quotes, prepend=-1) > 1)
-    lengths = np.diff(first, append=len(quotes))
-    odd = lengths % 2 == 1
-    before = raw[quotes[first] - 1]
-    begins = (before == ord(punctuation.separator)) | (before == _LF) | (before == _CR)
-    starts, lasts = quotes[first[odd]], quotes[(first + lengths - 1)[odd]]
-    nexts = np.append(lasts[1:], closed)[: len(lasts)]
-    begins[odd] &= nexts - starts <= WITHIN
-    if not punctuation.multiline:
-        # The last of `lines` is at the end of the text.
-        ends = lines[np.searchsorted(lines, starts)]
-        begins[odd] &= ends >= np.minimum(nexts, lines[-1])
-    turned = np.cumsum(odd & begins)
-    last_left = np.maximum.accumulate(np.where(odd & ~begins, turned, 0))
-    within = np.append(False, (turned - last_left) % 2 == 1)[:-1]
-    opens = begins & ~within
-    structural = np.zeros(len(quotes), dtype=np.bool_)
-    structural[first[opens]] = True
-    structural[(first + lengths - 1)[(within & odd) | (opens & ~odd)]] = True
-    return quotes[structural]
+
+    quotes: Places
+    first: Places
+    """Where among the quotes a run has its first one."""
+    last: Places
+    odd: NDArray[np.bool_]
+    """Whether a run has an odd number of quotes."""
+    begins: NDArray[np.bool_]
+    """Whether a run opens a cell where we are outside."""
+
+    @classmethod
+    def of(
+        cls, raw: NDArray[np.uint8], lines: Places, punctuation: Punctuation, closed: int
+    ) -> QuoteRuns:
+        """The runs; `closed` is taken for the place of the odd one after the last."""
+        quote = punctuation.quote
+        quotes = np.flatnonzero(raw == ord(quote)) if quote else np.empty(0, np.intp)
+        first = np.flatnonzero(np.diff(quotes, prepend=-1) > 1)
+        lengths = np.diff(first, append=len(quotes))
+        odd, last = lengths % 2 == 1, first + lengths - 1
+        before = raw[quotes[first] - 1]
+        begins = (before == ord(punctuation.separator)) | (before == _LF) | (before == _CR)
+        starts, lasts = quotes[first[odd]], quotes[last[odd]]
+        nexts = np.append(lasts[1:], closed)[: len(lasts)]
+        begins[odd] &= nexts - starts <= WITHIN
+        if not punctuation.multiline:
+            # The last of `lines` is at the end of the text.
+            ends = lines[np.searchsorted(lines, starts)]
+            begins[odd] &= ends >= np.minimum(nexts, lines[-1])
+        return cls(quotes, first, last, odd, begins)
+
+    def structural(self) -> Places:
+        """The quotes that are no text: by turns one that opens a cell and one that closes it."""
+        odd, begins = self.odd, self.begins
+        turned = np.cumsum(odd & begins)
+        last_left = np.maximum.accumulate(np.where(odd & ~begins, turned, 0))
+        within = np.append(False, (turned - last_left) % 2 == 1)[:-1]
+        opens = begins & ~within
+        structural = np.zeros(len(self.quotes), dtype=np.bool_)
+        structural[self.first[opens]] = True
+        structural[self.last[(within & odd) | (opens & ~odd)]] = True
+        return self.quotes[structural]
