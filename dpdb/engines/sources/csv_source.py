@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from hmac import HMAC
+from pathlib import Path
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import RecordColumns
@@ -84,7 +85,7 @@ class CsvSource(Source):
             yield from self.blocks(names, progress, witness)
             return
         path, version = partition.path, partition.version
-        header = header_of(self.table, path)
+        header = _header(self.table, path, version)
         positions = column_positions(self.table, header.names)
         read = {name: at for name, at in positions.items() if name in names}
         columns = RecordColumns.of(self.table, read, header.punctuation)
@@ -170,6 +171,12 @@ def can_be_cut(table: Table) -> bool:
         and not any(map(packing_of, table.files))
         and all(header_of(table, path).encoding == UTF8 for path in table.files)
     )
+
+
+@lru_cache(maxsize=2**6)
+def _header(table: Table, path: Path, _: Version) -> Header:
+    """The header of a version of a file: all its ranges are read with one."""
+    return header_of(table, path)
 
 
 @lru_cache(maxsize=2**3)
