@@ -20,7 +20,7 @@ from dpdb.engines.units import keys as keys_of_units
 from dpdb.errors import DpdbError, TooLarge, Unsupported
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
-from dpdb.plan.ranges.statistics import FilledLadder
+from dpdb.plan.ranges.statistics import Count, FilledLadder
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from dpdb.privacy.accounting.accountants import BudgetShare
@@ -383,6 +383,18 @@ def test_filters_that_exclude_each_other_do_not_share_their_price(tmp_path: Path
     assert plan.parallel == ()
     assert [each.mechanism.sensitivity for each in plan.releases] == [4, 4]
     assert plan.loss.epsilon == sum(each.mechanism.loss.epsilon for each in plan.releases)
+
+
+def test_a_count_beside_an_average_has_a_room_and_a_share_of_its_own(tmp_path: Path) -> None:
+    """Read from the parts of the average it would have the noise of three rooms of larger steps."""
+    policy = shop_of_two(tmp_path, random_data(1))
+    asked = planned("SELECT COUNT(*), AVG(amount) FROM messages", policy, together=True)
+    count, *parts = asked.releases
+    alone = planned("SELECT COUNT(*) FROM messages", policy).releases[0].mechanism
+    assert isinstance(count.statistic, Count)
+    assert len(parts) in (1, 2)
+    assert count.mechanism.sensitivity == alone.sensitivity == 2
+    assert 2 * count.mechanism.loss.epsilon == alone.loss.epsilon
 
 
 def test_repeats_refinements_and_plans_pay_as_statements_do(tmp_path: Path) -> None:

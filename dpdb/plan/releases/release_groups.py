@@ -278,8 +278,9 @@ def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
     """The needs, with the number of all rows read beside the vectors, if there are any.
 
     Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
+    Of rows with two owners a part more in a vector moves by a room more, and is no better there.
     """
-    if ROWS not in needs:
+    if ROWS not in needs or query.table.kinds:
         return needs
     replaced = context.policy.neighbors is Neighbors.REPLACE and not query.keys
     beside = {
