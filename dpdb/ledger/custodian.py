@@ -133,11 +133,12 @@ def _check_promise(book: Book, terms: TermTexts) -> None:
 def _promise(terms: TermTexts) -> dict[str, str]:
     """The relation of neighbours, and of each table the unit, as a message names them."""
     promise = {"neighbors": str(terms["neighbors"])}
-    for name, table in terms["tables"].items():
-        chain = table.get("chain")
-        unit = "the row" if table["unit"] is None else f"the column {table['unit']}"
-        unit = unit if chain is None else f"that of {'.'.join(chain)}"
-        promise[f"the unit of {name}"] = _PUBLIC if table.get("public") else unit
+    for table in tables_in(terms):
+        # Of rows with one owner the kind is a word for it: customer 5 may be called person 5.
+        owners = table.owners or [replace(each, kind="") for each in table.owned_by]
+        named = " and ".join(sorted(map(str, owners)))
+        unit = f"the column {named}" if named else "the row"
+        promise[f"the unit of {table.name}"] = _PUBLIC if table.public else unit
     return promise
 
 

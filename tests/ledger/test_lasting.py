@@ -19,7 +19,7 @@ from dpdb.ledger.book.state import StateReader
 from dpdb.ledger.lasting import LastingLedger
 from dpdb.policy.budget import Budget, Composition, Neighbors
 from dpdb.policy.catalog import Policy
-from dpdb.policy.names import Reference
+from dpdb.policy.names import OwnedBy, Reference
 from dpdb.privacy.accounting.composition import ComposedLoss
 from dpdb.privacy.accounting.loss import pure
 from tests.support.lasting import TABLE, at, opened, policy_in, verify
@@ -266,6 +266,38 @@ def test_what_was_spent_on_another_promise_is_not_taken_over(
     custodian.accept(ledger.book, changed(policy), "custodian", "other people", {}, fresh=True)
     assert LastingLedger.open(changed(policy)).balance.epsilon_left == 1
     verify(ledger.book)
+
+
+def owned(policy: Policy, *owners: OwnedBy) -> Policy:
+    """The policy with these owners of each row of its table."""
+    first, both = owners[0], owners if len(owners) > 1 else ()
+    tables = (
+        replace(each, unit=first.column, chain=first.chain, kind=first.kind, owners=both)
+        for each in policy.tables
+    )
+    return replace(policy, tables=tuple(tables))
+
+
+def test_other_owners_of_rows_are_another_promise(folder: Path) -> None:
+    """A word for an only owner is none: customer 5 is called person 5."""
+    buyer, seller = OwnedBy("buyer", "x"), OwnedBy("seller", "y", Reference("u", "id"))
+    alike = (
+        (buyer, replace(seller, column="z")),
+        (buyer, replace(seller, kind="buyer")),
+        (buyer, replace(seller, chain=Reference("u", "id", (("w", "part"),)))),
+    )
+    for first, others in [((buyer, seller), alike), ((seller,), [(replace(seller, column="z"),)])]:
+        policy = owned(made(folder), *first)
+        book = custodian.book_of(policy)
+        custodian.accept(book, policy, "custodian", "nothing is spent yet", {})
+        LastingLedger.open(policy).charge(of(TENTH), None)
+        for owners in others:
+            with pytest.raises(LedgerError, match="the unit of t the column") as refusal:
+                custodian.accept(book, owned(policy, *owners), "custodian", "others", {})
+            assert "--fresh-data" in str(refusal.value.hint)
+        custodian.accept(book, owned(policy, *first[::-1]), "custodian", "in turn", {})
+    named = owned(policy, replace(seller, kind=""))
+    custodian.accept(book, named, "custodian", "another word", {})
 
 
 def test_other_data_end_the_sessions_on_the_old_ones(folder: Path) -> None:

@@ -164,6 +164,7 @@ def test_a_room_is_found_paid_with_the_answer_and_kept(tmp_path: Path) -> None:
     ]
     grouped = session.execute("SELECT amount, COUNT(*) FROM messages GROUP BY amount")
     assert [each.mechanism for each in grouped.releases] == ["laplace"]
+    assert session.execute("SELECT SUM(0) FROM messages").cost.epsilon == 0
 
 
 @pytest.mark.parametrize(("asked", "exact", "error"), [

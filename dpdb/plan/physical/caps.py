@@ -82,14 +82,15 @@ def sought_cap(query: Query) -> Expr | None:
     plain = all(single_value(each.argument) is None for each in query.aggregates)
     if not (capped and plain and functions) or functions - _TOTALS - _AVERAGES:
         return None
-    total = _adds_alone(query) and not table.kinds
+    alone = _adds_alone(query)
+    total = alone and not table.kinds
     filters = {each.where for each in query.aggregates}
     # What is drawn must be the same whichever cap is found: counts under several filters are
     # drawn together where that is better, and a unit's rows say how much a found key costs.
     same = len(filters) == 1 and not query.found_places and table.rows_per_unit > 1
     # In groups that a unit can share its room is divided: what is lost there is not known.
     same = same and not (table.kinds and query.keys)
-    if not (total or same) or (total and _adds_nothing(query)):
+    if not (total or same) or (alone and _adds_nothing(query)):
         return None
     if query.options.has_accuracy_goal:
         raise InvalidOption(
