@@ -334,6 +334,6 @@ def _in_column(source: Source, name: str) -> Texts:
         longest = max(declared, default=0)
     if source.public or source.kinds:  # Texts of two units have no budget.
         return Texts.made(longest)
-    if name == source.unit:  # It is the same in all rows.
+    if name == source.unit and source.chain is None:  # It is the same in all rows.
         return Texts(longest, longest, 1)
     return Texts(longest, source.text_budget, source.rows_held)

@@ -33,9 +33,10 @@ from dpdb.vectors.vector import Array, Bools
 def has_budget(table: Table, column: Column) -> bool:
     """Whether the texts of a unit in a column may be more than their budget.
 
-    What names the unit is the same in all its rows, and stays.
+    What names the unit is the same in all its rows, and stays; the keys of a chain differ.
     """
-    free = column.kind is Kind.TEXT and column.values is None and column.name != table.unit
+    same = column.name == table.unit and table.chain is None
+    free = column.kind is Kind.TEXT and column.values is None and not same
     return free and not table.owners and table.rows_held * column.length > table.text_budget
 
 

@@ -16,7 +16,7 @@ from dpdb.engines.units.held_rows import HeldRows, has_budget, within_budget
 from dpdb.engines.units.keys import Owners
 from dpdb.policy.catalog import Column, Kind, Table
 from dpdb.vectors.columns import Codes, Numbers
-from tests.support.exactly import raw, write
+from tests.support.exactly import planned, raw, write
 from tests.support.row_hashes import row_hash
 
 POLICY = """\
@@ -149,3 +149,35 @@ def test_the_budget_follows_from_the_policy() -> None:
     assert not has_budget(table(1_000), Column("s", Kind.TEXT, length=100))
     assert not has_budget(table(1_000), Column("s", Kind.TEXT, values=("a",)))
     assert not has_budget(table(1_000), Column("who", Kind.TEXT))
+
+
+CHAINED = """\
+[tables.orders]
+unit = "who"
+key = "id"
+rows_per_unit = 30
+rows_held_per_unit = 30
+[tables.orders.columns]
+id = { type = "text" }
+who = { type = "integer" }
+[tables.t]
+unit = "id -> orders.id"
+rows_per_unit = 30
+rows_held_per_unit = 30
+[tables.t.columns]
+id = { type = "text" }
+s = { type = "text" }
+"""
+
+
+def test_the_keys_of_a_chain_are_texts_within_the_budget(tmp_path: Path) -> None:
+    """They differ in the rows of a unit, unlike what names the unit itself."""
+    keys = [f"{at:02}{'k' * 1_998}" for at in range(30)]
+    (tmp_path / "orders.csv").write_text("id,who\n" + "".join(f"{key},1\n" for key in keys))
+    policy = write(tmp_path, "t", "id,s\n" + "".join(f"{key},{key}\n" for key in keys), CHAINED)
+    engine = MemoryEngine(tables=policy.tables)
+    asked = [f"SELECT COUNT(*) FROM t WHERE UPPER({name}) LIKE '%K'" for name in ("s", "id")]
+    assert [raw(text, policy, engine) for text in asked] == [[[5]], [[5]]]
+    assert raw("SELECT COUNT(*) FROM t", policy, engine) == [[30]]
+    works = [planned(text, policy).work for text in asked]
+    assert works[0] == works[1]
