@@ -38,7 +38,6 @@ from dpdb.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-
 LONGEST = 300
 """The most characters of a message or a hint that are shown."""
 _SHOWN = 76
@@ -282,29 +281,19 @@ def did_you_mean(
     return f"did you mean {written(by_folded[close[0]])}?" if close else None
 
 
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""The categories of Unicode whose characters are not shown as they are."""
+
+
 def printable(text: str) -> str:
     """`text` with control, format and other invisible characters written out.
 
-    Escape sequences in a header would otherwise move the cursor or rename the
-    window, and bidirectional marks reorder the line.
+    Escape sequences would move the cursor, and bidirectional marks reorder the line.
     """
     if text.isprintable():  # Nearly all texts are, and they are shown as they are.
         return text
-    return "".join(_visible(character) for character in text)
-
-
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def _visible(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        code = ord(character)
-        if code > 0xFFFF:
-            return f"\\U{code:08x}"
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    return character
+    hidden = {c for c in text if unicodedata.category(c) in _INVISIBLE}
+    return "".join(c.encode("unicode_escape").decode() if c in hidden else c for c in text)
 
 
 _COMBINING = "\u0300"

@@ -20,7 +20,8 @@ from bench_tools import medians, met, show
 from dpdb.engines.statistics.filled_sums import FilledSums
 from dpdb.engines.units.filling import SharedRows
 from dpdb.plan.expressions.expressions import Literal
-from dpdb.plan.ranges.statistics import Grid, Total
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Total
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Kind
 from dpdb.policy.frames import held_frame

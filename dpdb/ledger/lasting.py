@@ -6,9 +6,10 @@ from dataclasses import field, replace
 
 from dpdb.errors import LedgerError
 from dpdb.ledger.accounts import Account, Change, Rehearsal, Spender, analyst
-from dpdb.ledger.book.book import Book, Sealed, Turns, has_moved, moved_to
+from dpdb.ledger.book.book import Book, Sealed, has_moved
 from dpdb.ledger.book.corrections import open_book
-from dpdb.ledger.book.entries import Charge, Decision, Entry
+from dpdb.ledger.book.database import Turns
+from dpdb.ledger.book.entries import Charge, Decision, Entry, moved_to
 from dpdb.ledger.book.state import State, StateReader, decision_of, renew_where_over, totals_of
 from dpdb.ledger.protocol import (
     LONGEST_STATEMENT,

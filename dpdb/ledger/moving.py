@@ -13,9 +13,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from dpdb.errors import LedgerError, UsageError
-from dpdb.ledger.book.book import Contents, Sealed, moved_to, sealed_after
+from dpdb.ledger.book.book import Contents, Sealed, sealed_after
 from dpdb.ledger.book.corrections import open_book
-from dpdb.ledger.book.entries import ARRIVE, MOVE, Entry
+from dpdb.ledger.book.entries import ARRIVE, MOVE, Entry, moved_to
 from dpdb.ledger.book.forms import book_at, create
 from dpdb.ledger.custodian import decide, decided, lasting_budget, verified
 from dpdb.ledger.people import key_of

@@ -18,8 +18,9 @@ from dpdb.plan.logical.per_unit import filtered
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import sought
 from dpdb.plan.physical.caps import with_declared_total
+from dpdb.plan.physical.context import NO_SHARE, PlanningContext, RowCount
 from dpdb.plan.physical.cubes import KeySet
-from dpdb.plan.physical.lowering import NO_SHARE, PlanningContext, RowCount, contribution_of
+from dpdb.plan.physical.lowering import contribution_of
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.ranges.group_keys import is_found, key_values

@@ -21,7 +21,7 @@ from dpdb.plan.logical.query import Query
 from dpdb.plan.logical.shared_queries import check_shared, check_source
 from dpdb.plan.physical.bounds import Bounds, clamp, finding, found_part, sought, with_bounds
 from dpdb.plan.physical.caps import capped_value, finds_room
-from dpdb.plan.physical.lowering import PlanningContext, RowCount
+from dpdb.plan.physical.context import PlanningContext, RowCount
 from dpdb.plan.physical.mechanism_choice import with_usual_noise
 from dpdb.plan.physical.moments import Estimate
 from dpdb.plan.physical.plan import DrawnCube, Plan, Sought

@@ -52,10 +52,7 @@ MAX_UNIT_BYTES = 64_000_000
 MAX_UNIT_SECONDS = 0.01
 """The most time that the rows of one unit take in a statement."""
 PIECE = 2**26
-"""The most memory of the units that are worked on at once: a piece has one unit at least.
-
-No less than MAX_UNIT_BYTES, so that one unit is in it.
-"""
+"""The most memory of the units that are worked on at once; one of MAX_UNIT_BYTES fits."""
 FEW_ROWS = 10_000
 LITTLE_TIME = 0.001
 """The rows and the seconds of one unit that EXPLAIN does not mention."""

@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 10_000
 """The most bytes of a text that counts; a longer one is NULL."""
-
 USUAL_ROWS_HELD = 1_000
 """The rows of a unit that a table holds where the policy says nothing and needs no more."""
-
 MOST_ROWS_HELD = 100_000
 """The most rows of a unit that a table can hold."""
-
 _TEXTS_A_ROW = 100
 """The bytes of texts that each row that may be held adds to the budget of its unit."""
 
@@ -178,9 +175,8 @@ class Table:
     @property
     def has_one_row_per_unit(self) -> bool:
         """Whether no unit has two rows: a row is a unit, or the unit's column is the key."""
-        return self.unit is None or (
-            not self.chain and not self.owners and self.key == (self.unit,)
-        )
+        apart = bool(self.chain or self.owners)
+        return self.unit is None or (self.key == (self.unit,) and not apart)
 
     @property
     def rows_held(self) -> int:

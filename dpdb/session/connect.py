@@ -29,7 +29,7 @@ from dpdb.policy.numbers import Number, as_written
 from dpdb.policy.reading.column_reader import with_bounds
 from dpdb.policy.reading.unit_reader import keeps_values
 from dpdb.policy.schemas.table_files import check_file
-from dpdb.session.table_sources import DataSource, PolicySource, TableSources
+from dpdb.session.table_sources import DataSource, PolicySource, TableSources, united
 
 if TYPE_CHECKING:
     from dpdb.session.remote.remote_session import RemoteSession
@@ -163,7 +163,7 @@ def policy_of(
     form = _form(separator, encoding, no_header)
     tables = TableSources(form, no_header or (), _valid_name(name, sources))
     if policy is None:
-        joined = _joined([tables.policy(source) for source in sources])
+        joined = united([tables.policy(source) for source in sources])
     else:
         joined = tables.with_rows(policy, sources)
     if unit is not None or rows_per_unit is not None:
@@ -276,40 +276,6 @@ def _are_names(names: object) -> bool:
     if not isinstance(names, list | tuple) or not all(isinstance(n, str) and n for n in names):
         return False
     return 0 < len(names) == len({name.casefold() for name in names})
-
-
-_ALIKE = {
-    "budget": "their budget",
-    "lasting": "the budget that they name",
-    "neighbors": "their neighbors",
-    "noise": "their noise",
-    "minimum_units": "their minimum_units",
-    "timing": "the moments of their answers",
-}
-"""The fields in which joined policies must agree, and the words for each in messages."""
-
-
-def _joined(policies: list[Policy]) -> Policy:
-    """A policy with the tables of all, which must agree on the session."""
-    if not policies:
-        raise UsageError("no data file or policy given")
-    first = policies[0]
-    tables = tuple(table for policy in policies for table in policy.tables)
-    names = [table.name.casefold() for table in tables]
-    if len(set(names)) < len(names):
-        raise UsageError("two tables have the same name")
-    for name, words in _ALIKE.items():
-        if any(getattr(policy, name) != getattr(first, name) for policy in policies):
-            raise UsageError(
-                f"the files' policies differ in {words}", hint="put the tables into one policy"
-            )
-    units = {policy.unit for policy in policies} - {Policy.unit}
-    if len(units) > 1:
-        raise UsageError("the files' policies differ in what they call a unit")
-    types = {named for table in tables for named in table.unit_types.items()}
-    if len(types) > len(dict(types)):
-        raise UsageError("the files' policies differ in the type of their units")
-    return replace(first, tables=tables, unit=units.pop() if units else first.unit)
 
 
 def _lasting(policy: Policy, given: str) -> LastingBudget:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.engines.protocol import OpenEngine, Progress
     from dpdb.ledger.protocol import Balance, Ledger
-    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.plan.physical.context import RowCount
     from dpdb.session.purchases.batches import Batches, PlannedPart
     from dpdb.session.purchases.executor import Executor
     from dpdb.session.purchases.purchases import Purchase

@@ -122,6 +122,40 @@ class TableSources:
                 yield Table(called, Path(called), (), frame=frame)
 
 
+_ALIKE = {
+    "budget": "their budget",
+    "lasting": "the budget that they name",
+    "neighbors": "their neighbors",
+    "noise": "their noise",
+    "minimum_units": "their minimum_units",
+    "timing": "the moments of their answers",
+}
+"""The fields in which united policies must agree, and the words for each in messages."""
+
+
+def united(policies: list[Policy]) -> Policy:
+    """A policy with the tables of all, which must agree on the session."""
+    if not policies:
+        raise UsageError("no data file or policy given")
+    first = policies[0]
+    tables = tuple(table for policy in policies for table in policy.tables)
+    names = [table.name.casefold() for table in tables]
+    if len(set(names)) < len(names):
+        raise UsageError("two tables have the same name")
+    for name, words in _ALIKE.items():
+        if any(getattr(policy, name) != getattr(first, name) for policy in policies):
+            raise UsageError(
+                f"the files' policies differ in {words}", hint="put the tables into one policy"
+            )
+    units = {policy.unit for policy in policies} - {Policy.unit}
+    if len(units) > 1:
+        raise UsageError("the files' policies differ in what they call a unit")
+    types = {named for table in tables for named in table.unit_types.items()}
+    if len(types) > len(dict(types)):
+        raise UsageError("the files' policies differ in the type of their units")
+    return replace(first, tables=tables, unit=units.pop() if units else first.unit)
+
+
 def _checked(source: str | Path) -> Path:
     """The path of a file, or of a pattern of files."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(source)):

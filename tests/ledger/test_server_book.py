@@ -24,7 +24,7 @@ import pytest
 from dpdb import manual
 from dpdb.errors import InvalidOption, LedgerError
 from dpdb.ledger import custodian, people
-from dpdb.ledger.book import book, server, server_book
+from dpdb.ledger.book import database, server, server_book
 from dpdb.ledger.book import server as server_module
 from dpdb.ledger.book.server_book import ServerBook, with_key, without_key
 from dpdb.ledger.lasting import LastingLedger
@@ -491,7 +491,7 @@ def test_nobody_holds_the_ledger_for_ever(
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long: not for the server, nor for others at it."""
     monkeypatch.setattr(server, "PATIENCE", 1.0)
-    monkeypatch.setattr(book, "WAIT", 0.5)
+    monkeypatch.setattr(database, "WAIT", 0.5)
     monkeypatch.setitem(server._LIVELINESS, "connect_timeout", 2)
     long, short = f"lock_timeout = '{server.WAIT}s'", "lock_timeout = '300ms'"
     begin = [text.replace(long, short) for text in server.BEGIN]

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import InvalidOption
-from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
+from dpdb.plan.physical.context import PlanningContext
+from dpdb.plan.physical.lowering import AggregateLowering
 from dpdb.plan.physical.release import Release
 from dpdb.plan.releases.allocation import allocate, competing_rows, is_public
 from dpdb.plan.releases.sharing import sharing

@@ -11,7 +11,8 @@ import pytest
 from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Literal
 from dpdb.plan.physical.release import Release
-from dpdb.plan.ranges.statistics import Grid, Ranks
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Kind, Policy
 from dpdb.policy.reading.reader import read_policy

@@ -8,13 +8,8 @@ from fractions import Fraction
 import pytest
 
 from dpdb.errors import MissingBounds, TooLarge, Unsupported
-from dpdb.plan.physical.lowering import (
-    SQUARES_LIMIT,
-    AggregateLowering,
-    Lowered,
-    PlanningContext,
-    contribution_of,
-)
+from dpdb.plan.physical.context import PlanningContext
+from dpdb.plan.physical.lowering import SQUARES_LIMIT, AggregateLowering, Lowered, contribution_of
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.statistics import Count, Distinct, Ranks, Tally, Total
 from dpdb.policy.catalog import Policy

@@ -12,7 +12,8 @@ from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.logical.query import Options
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
-from dpdb.plan.ranges.statistics import Grid, Ranks
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.accounting.accountants import BudgetShare

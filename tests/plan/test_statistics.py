@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 
 from dpdb.plan.expressions.expressions import Literal
-from dpdb.plan.ranges.statistics import Count, Grid, Joint, Part, Total, fit_grid
+from dpdb.plan.ranges.grids import Grid, fit_grid
+from dpdb.plan.ranges.statistics import Count, Joint, Part, Total
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import MAGNITUDE_LIMIT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdb.plan.ranges.statistics import step_of
+from dpdb.plan.ranges.grids import step_of
 from dpdb.policy.catalog import Column, Kind, Policy, Table
 from dpdb.policy.timestamps import DAY, HOUR, MINUTE, SECOND
 from dpdb.sql.selects.statements import Select, statement

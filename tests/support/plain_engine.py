@@ -25,10 +25,10 @@ from dpdb.errors import DataFileError
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Slot
 from dpdb.plan.expressions.single_values import SingleValue, UnitValue, single_value
 from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.grids import Grid
 from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
-    Grid,
     Histogram,
     Joint,
     LimitedDistinct,

@@ -18,7 +18,7 @@ from unittest import mock
 
 from dpdb.errors import DpdbError
 from dpdb.plan.logical.query import Query
-from dpdb.plan.physical.lowering import RowCount
+from dpdb.plan.physical.context import RowCount
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import ReleasedGroup
 from dpdb.plan.planner import plan

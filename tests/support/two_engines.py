@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from dpdb.engines.protocol import Engine
 from dpdb.plan.physical.plan import Plan
-from dpdb.plan.ranges.statistics import Count, Grid, Total
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Count, Total
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
 from tests.support.exactly import exactly, exactly_of, planned

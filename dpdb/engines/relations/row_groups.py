@@ -18,7 +18,7 @@ from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.per_unit import PerUnit, argument_grid
 from dpdb.plan.logical.query import Aggregate, Function
 from dpdb.plan.logical.row_tables import PICKS, RANKINGS, WindowedRows
-from dpdb.plan.ranges.statistics import Grid
+from dpdb.plan.ranges.grids import Grid
 from dpdb.policy.catalog import Column
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

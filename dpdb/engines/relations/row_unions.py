@@ -13,7 +13,7 @@ from dpdb.engines.units.keys import Owners, all_translated, named_numbers, trans
 from dpdb.engines.values.grid_values import made_column, on_grid
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.logical.row_tables import RowUnion
-from dpdb.plan.ranges.statistics import Grid
+from dpdb.plan.ranges.grids import Grid
 from dpdb.policy.catalog import Column, Kind, Value
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Codes, Numbers

@@ -31,11 +31,11 @@ from dpdb.engines.values.grid_values import Steps, on_grid
 from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal
 from dpdb.plan.logical.query import Aggregate
 from dpdb.plan.physical.plan import Plan
+from dpdb.plan.ranges.grids import Grid
 from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
     FilledLadder,
-    Grid,
     Histogram,
     Joint,
     KeyUnits,
@@ -218,12 +218,8 @@ class Statistics:
     def _joint(self, statistic: Joint) -> Array:
         """For each cell a number for each part of a vector: `weight` times the part's own."""
         held = representation(statistic.largest)
-        columns = []
-        for part in statistic.parts:
-            own = self.statistic(part.statistic)
-            assert isinstance(own, np.ndarray)
-            columns.append(part.weight * own.astype(held))
-        return np.stack(columns, axis=1)
+        numbers = ((part.weight, self.statistic(part.statistic)) for part in statistic.parts)
+        return np.stack([weight * np.asarray(own).astype(held) for weight, own in numbers], axis=1)
 
     def _power_sums(self, total: Total, centre: int, power: int) -> tuple[Array, Array]:
         """For each cell Σ (x - centre)^power over the counted rows of a total, and their number."""

@@ -21,7 +21,7 @@ from dpdb.plan.expressions.expressions import (
     children,
     columns_of,
 )
-from dpdb.plan.ranges.statistics import Grid
+from dpdb.plan.ranges.grids import Grid
 from dpdb.policy.catalog import Column, Kind
 from dpdb.records import dataclass
 from dpdb.vectors.columns import Numbers

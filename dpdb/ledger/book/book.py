@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
 from functools import lru_cache
-from threading import RLock
 from typing import Any
 
 from dpdb.errors import InternalError, LedgerError
-from dpdb.ledger.book.database import WAIT, Anchor
-from dpdb.ledger.book.entries import ARRIVE, MOVE, NO_SEAL, Decision, Entry, seal
+from dpdb.ledger.book.database import Anchor, Turns
+from dpdb.ledger.book.entries import NO_SEAL, Entry, arrives, moved_to, seal
 from dpdb.ledger.protocol import Kept, SealedRelease
 from dpdb.records import dataclass
 
@@ -71,25 +70,6 @@ INSERT_ENTRY = "INSERT INTO {0}entries VALUES (?, ?, ?)"
 _INSERT_KEPT = "INSERT INTO {0}kept VALUES (?, ?, ?, ?, ?)"
 _ENTRIES = "SELECT number, text, seal FROM {0}entries "
 _LATEST_KEPT = "SELECT coalesce(max(number), 0) FROM {0}kept"
-
-
-def held_by_another() -> LedgerError:
-    """The error of a ledger that others have held for too long."""
-    return LedgerError("another process holds the ledger", hint="ask again", told=True)
-
-
-class Turns:
-    """A lock of threads for which nobody waits long: its holder may wait for a database."""
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=WAIT):
-            raise held_by_another()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class Book(ABC):
@@ -185,7 +165,7 @@ class Book(ABC):
             with self.changing():
                 before = self.last()
                 sealed = sealed_after(before, make(before))
-                if (to := moved_to(before.entry)) is not None and not _arrives(sealed.entry):
+                if (to := moved_to(before.entry)) is not None and not arrives(sealed.entry):
                     raise has_moved(self, to)
                 self._insert(sealed)
             if self._anchor is not None:
@@ -343,18 +323,6 @@ class Book(ABC):
 
 _KEPT = "SELECT number, scope, who, text, seal FROM {0}kept"
 _NEXT = f"WHERE number > ? ORDER BY 1 LIMIT {_PAGE}"
-
-
-def moved_to(last: Entry) -> str | None:
-    """The place to which the ledger with this last entry was moved; None where it was not."""
-    match last.event:
-        case Decision(action=action, why=why) if action == MOVE:
-            return why
-    return None
-
-
-def _arrives(entry: Entry) -> bool:
-    return isinstance(entry.event, Decision) and entry.event.action == ARRIVE
 
 
 def has_moved(book: Book, to: str) -> LedgerError:

@@ -16,6 +16,7 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from threading import RLock
 
 from dpdb.errors import LedgerError
 from dpdb.records import dataclass
@@ -41,6 +42,25 @@ SCHEMA = (
 """Entries, the released values that are kept, which are looked for by their scope, and accounts."""
 WAIT = 20.0
 """For how many seconds a process waits for others."""
+
+
+def held_by_another() -> LedgerError:
+    """The error of a ledger that others have held for too long."""
+    return LedgerError("another process holds the ledger", hint="ask again", told=True)
+
+
+class Turns:
+    """A lock of threads for which nobody waits long: its holder may wait for a database."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=WAIT):
+            raise held_by_another()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 def connected(path: Path) -> sqlite3.Connection:

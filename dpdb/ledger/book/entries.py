@@ -182,3 +182,16 @@ def _fraction(text: str) -> Fraction:
     """As `Fraction(text)`, and several times as fast: a ledger holds many."""
     numerator, _, denominator = text.partition("/")
     return Fraction(int(numerator), int(denominator or 1))
+
+
+def moved_to(last: Entry) -> str | None:
+    """The place to which the ledger with this last entry was moved; None where it was not."""
+    match last.event:
+        case Decision(action=action, why=why) if action == MOVE:
+            return why
+    return None
+
+
+def arrives(entry: Entry) -> bool:
+    """Whether an entry is the first in the place to which a ledger was moved."""
+    return isinstance(entry.event, Decision) and entry.event.action == ARRIVE

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.book import Book, Contents, Row, Sealed, held_by_another, sealed_after
+from dpdb.ledger.book.book import Book, Contents, Row, Sealed, sealed_after
 from dpdb.ledger.book.database import (
     FORMAT,
     UNCORRECTED,
@@ -25,6 +25,7 @@ from dpdb.ledger.book.database import (
     connected,
     fill,
     format_of,
+    held_by_another,
     identity,
     is_ledger,
     upgrade,

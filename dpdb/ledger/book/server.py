@@ -17,7 +17,7 @@ import psycopg
 from psycopg import ClientCursor, Connection
 
 from dpdb.errors import LedgerError
-from dpdb.ledger.book.book import held_by_another
+from dpdb.ledger.book.database import held_by_another
 from dpdb.policy.budget import LedgerServer
 
 WAIT = 20

@@ -19,8 +19,8 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, columns_of, conju
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import COUNTS, Aggregate, Function
+from dpdb.plan.ranges.grids import Grid, fit_grid, step_of
 from dpdb.plan.ranges.ranges import interval, narrow, nullable
-from dpdb.plan.ranges.statistics import Grid, fit_grid, step_of
 from dpdb.plan.relations.privacy_ids import Name, unit_columns
 from dpdb.plan.relations.relations import Source
 from dpdb.policy.catalog import Column, Kind, Table

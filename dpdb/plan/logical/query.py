@@ -207,9 +207,7 @@ class Query:
     least_units: int = 1
     """The fewest units that a key found in the data must have to be shown."""
     minimum_units: int = 1
-    """The fewest units of any group that is shown, by the policy: if it is more than 1, all keys
-    are found in the data, so that no group of fewer units is ever shown.
-    """
+    """The fewest units of any group that is shown, by the policy; beyond 1 all keys are found."""
     top: int = 0
     """The number of declared groups that are chosen by their units; 0 if all are shown."""
     cube: tuple[Expr, ...] = ()
@@ -234,10 +232,8 @@ class Query:
     @cached_property
     def contradictions(self) -> tuple[Contradiction | None, ...]:
         """For each aggregate why no row can pass WHERE and its FILTER; None where one might."""
-        filters = {each.where for each in self.aggregates}
-        by_filter = {
-            each: contradiction(self.table, conjunction(self.where, each)) for each in filters
-        }
+        filters = {each.where: conjunction(self.where, each.where) for each in self.aggregates}
+        by_filter = {each: contradiction(self.table, both) for each, both in filters.items()}
         return tuple(by_filter[each.where] for each in self.aggregates)
 
     @property

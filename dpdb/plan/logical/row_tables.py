@@ -25,8 +25,8 @@ from dpdb.plan.expressions.expressions import ColumnRef, Expr, Literal, columns_
 from dpdb.plan.logical.derived import Window
 from dpdb.plan.logical.per_unit import PerUnit, aggregate_bounds, argument_grid
 from dpdb.plan.logical.query import Function
+from dpdb.plan.ranges.grids import fit_grid
 from dpdb.plan.ranges.ranges import nullable
-from dpdb.plan.ranges.statistics import fit_grid
 from dpdb.plan.relations.privacy_ids import Name, names_in, names_unit
 from dpdb.plan.relations.relations import Joined, Source, relation_of, scans
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -12,14 +11,16 @@ from dpdb.errors import TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot
 from dpdb.plan.expressions.single_values import DistinctValue, UnitValue, single_value
 from dpdb.plan.logical.per_unit import number_of_values
-from dpdb.plan.logical.query import NO_OPTIONS, Aggregate, Function, Options, Query
+from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.logical.shared_queries import rooms_of
 from dpdb.plan.physical.bounds import missing_bounds
 from dpdb.plan.physical.caps import CappedValue, capped_value
+from dpdb.plan.physical.context import PlanningContext
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moment_lowering import SQUARES_LIMIT, MomentLowering
 from dpdb.plan.physical.moments import NO_MOMENTS, Moment, Moments, moments_of
-from dpdb.plan.physical.release import Release, ReleasedGroup
+from dpdb.plan.physical.release import Release
+from dpdb.plan.ranges.grids import Grid, fit_grid, reach_of, step_of
 from dpdb.plan.ranges.group_keys import key_values
 from dpdb.plan.ranges.intervals import Interval
 from dpdb.plan.ranges.ranges import Environment, interval, narrow, nullable
@@ -27,14 +28,10 @@ from dpdb.plan.ranges.statistics import (
     Count,
     Distinct,
     FilledLadder,
-    Grid,
     LimitedDistinct,
     Ranks,
     Tally,
     Total,
-    fit_grid,
-    reach_of,
-    step_of,
 )
 from dpdb.plan.relations.privacy_ids import names_unit
 from dpdb.plan.relations.relations import Joined
@@ -49,40 +46,6 @@ MAX_MAGNITUDE = 10**100
 
 _COUNTED = Fraction(1, 10)
 """The part of the share of APPROX_BOUNDS that counts the values: of few, bounds are not told."""
-
-RowCount = Callable[[Table], int]
-"""Returns the number of rows of a table; called only if that number is public."""
-
-
-NO_SHARE = BudgetShare(Fraction(0))
-"""The share of an aggregate that is public and has no noise."""
-
-
-@dataclass(frozen=True)
-class PlanningContext:
-    """The planner's inputs besides the query: policy, public row counts, options, share."""
-
-    policy: Policy
-    rows: RowCount
-    options: Options = NO_OPTIONS
-    share: BudgetShare = NO_SHARE
-    """Budget share of the whole query."""
-    remembered: tuple[ReleasedGroup, ...] = ()
-    """Groups that were drawn before, over the same rows and groups as the query's own."""
-    selections: int = 1
-    """Number of key selections (GROUP BY of found keys) in the query and its subqueries."""
-    weights: tuple[Fraction, ...] = ()
-    """The parts of the share that release groups have, in proportion; none where all are equal."""
-    together: bool = False
-    """Whether all counts are drawn as one histogram, and averages over one filter as one vector.
-
-    Shares are then given by need: a histogram that is too large, or noisier, is not drawn.
-    """
-
-    @property
-    def concentrated(self) -> bool:
-        """Whether the share is one of concentrated privacy, where the squares of ε add up."""
-        return self.share.concentrated
 
 
 def contribution_of(
@@ -327,12 +290,15 @@ class AggregateLowering:
         bounds = self._bounds
         if bounds.bounded or self.context.options.sensitivity == "smooth":
             return self._grid
-        step, ends = reach_of(self._argument)
-        wide = bounds.meet(ends)
-        if not (isinstance(wide.lower, Fraction) and isinstance(wide.upper, Fraction)):
-            found, options = not self.query.table.kinds, self.context.options
-            raise missing_bounds(self.aggregate, self.known, options, found=found)
-        return fit_grid(step, wide.lower, wide.upper, MAGNITUDE_LIMIT)
+        step, reach = reach_of(self._argument)
+        return fit_grid(step, *self._ends_of(bounds.meet(reach)), MAGNITUDE_LIMIT)
+
+    def _ends_of(self, bounds: Interval) -> tuple[Fraction, Fraction]:
+        """The ends of the argument's bounds; raises MissingBounds where one is infinite."""
+        if isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction):
+            return bounds.lower, bounds.upper
+        found, options = not self.query.table.kinds, self.context.options
+        raise missing_bounds(self.aggregate, self.known, options, found=found)
 
     @cached_property
     def _bounds(self) -> Interval:
@@ -354,19 +320,14 @@ class AggregateLowering:
 
     def _grid_within(self, limit: int) -> Grid:
         """The public grid of the argument, from its bounds, with at most `limit` steps a side."""
-        bounds = self._bounds
-        if not (isinstance(bounds.lower, Fraction) and isinstance(bounds.upper, Fraction)):
-            found, options = not self.query.table.kinds, self.context.options
-            raise missing_bounds(self.aggregate, self.known, options, found=found)
-        if max(abs(bounds.lower), abs(bounds.upper)) > MAX_MAGNITUDE:
+        lower, upper = self._ends_of(self._bounds)
+        if max(abs(lower), abs(upper)) > MAX_MAGNITUDE:
             raise TooLarge(
                 "the values can be too large to be aggregated",
                 hint="narrow the bounds, for instance with CLAMP",
                 place=self.aggregate.place,
             )
-        return fit_grid(
-            step_of(self._argument, bounds.lower, bounds.upper), bounds.lower, bounds.upper, limit
-        )
+        return fit_grid(step_of(self._argument, lower, upper), lower, upper, limit)
 
     def _range(self, grid: Grid) -> Interval:
         return Interval(grid.lower * grid.step, grid.upper * grid.step)

@@ -11,7 +11,8 @@ from typing import assert_never
 from dpdb.errors import InternalError, InvalidOption, Place, TooLarge
 from dpdb.plan.expressions.expressions import ColumnRef
 from dpdb.plan.logical.query import Options
-from dpdb.plan.ranges.statistics import Grid, Joint, Ranks
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Joint, Ranks
 from dpdb.policy.budget import SMALLEST_DELTA, Neighbors
 from dpdb.privacy import sensitivity
 from dpdb.privacy.accounting.accountants import BudgetShare

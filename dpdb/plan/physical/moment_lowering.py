@@ -14,7 +14,8 @@ from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.physical.mechanism_choice import MechanismChoice
 from dpdb.plan.physical.moments import Combination, Moment, Moments, constant, value
 from dpdb.plan.physical.release import Release
-from dpdb.plan.ranges.statistics import Count, Grid, Joint, Part, Statistic, Total
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Count, Joint, Part, Statistic, Total
 from dpdb.policy.budget import Neighbors
 from dpdb.privacy.accounting.accountants import BudgetShare
 from dpdb.privacy.sensitivity import Contribution, joint

@@ -10,8 +10,8 @@ from typing import assert_never
 
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.logical.query import Aggregate, Function
+from dpdb.plan.ranges.grids import Grid
 from dpdb.plan.ranges.intervals import Interval
-from dpdb.plan.ranges.statistics import Grid
 from dpdb.plan.relations.contradictions import Contradiction
 from dpdb.records import dataclass
 

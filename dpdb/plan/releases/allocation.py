@@ -11,7 +11,8 @@ from dpdb.errors import InvalidOption, TooLarge
 from dpdb.plan.expressions.expressions import Expr, IntervalEnd, Slot, slots
 from dpdb.plan.logical.derived import DerivedQuery
 from dpdb.plan.logical.query import Query
-from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
+from dpdb.plan.physical.context import PlanningContext
+from dpdb.plan.physical.lowering import AggregateLowering
 from dpdb.plan.physical.release import CONFIDENCE, Release, at_once
 from dpdb.plan.ranges.statistics import Histogram, Joint
 from dpdb.plan.releases.key_selection import check_no_goal

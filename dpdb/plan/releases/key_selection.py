@@ -15,7 +15,7 @@ from dpdb.errors import InvalidOption, TooLarge, Unsupported
 from dpdb.plan.expressions.expressions import Cast, ColumnRef, Expr, Slot, children
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.bounds import in_query
-from dpdb.plan.physical.lowering import PlanningContext
+from dpdb.plan.physical.context import PlanningContext
 from dpdb.plan.physical.mechanism_choice import key_selection, largest_groups, weighted_keys
 from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.group_keys import is_found, key_values

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from dpdb.plan.expressions.expressions import slots
 from dpdb.plan.logical.query import Function, Query
-from dpdb.plan.physical.lowering import AggregateLowering, Lowered, PlanningContext
+from dpdb.plan.physical.context import PlanningContext
+from dpdb.plan.physical.lowering import AggregateLowering, Lowered
 from dpdb.plan.physical.moments import NO_MOMENTS, Estimate, GroupMoments
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup, at_once

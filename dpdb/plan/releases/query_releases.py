@@ -12,7 +12,8 @@ from dpdb.errors import TooLarge
 from dpdb.plan.expressions.expressions import Expr
 from dpdb.plan.logical.query import FoundKeys, Query
 from dpdb.plan.physical.box_lowering import lower_together
-from dpdb.plan.physical.lowering import NO_SHARE, AggregateLowering, PlanningContext
+from dpdb.plan.physical.context import NO_SHARE, PlanningContext
+from dpdb.plan.physical.lowering import AggregateLowering
 from dpdb.plan.physical.moments import Combination, Estimate, GroupMoments, Moments, value
 from dpdb.plan.physical.release import Release, ReleasedGroup, ReleaseFamily
 from dpdb.plan.ranges.group_keys import key_values, leaves_no_null

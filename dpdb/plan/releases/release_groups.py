@@ -18,7 +18,8 @@ from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Aggregate, Function, Query
 from dpdb.plan.physical.box_lowering import is_less_noisy
-from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext, contribution_of
+from dpdb.plan.physical.context import PlanningContext
+from dpdb.plan.physical.lowering import AggregateLowering, contribution_of
 from dpdb.plan.physical.moments import GroupMoments, Moment, moments_of
 from dpdb.plan.physical.release import Release
 from dpdb.plan.ranges.ranges import nullable

@@ -18,7 +18,8 @@ from dpdb.errors import MissingBounds, TooLarge
 from dpdb.plan.expressions.expressions import Expr, Logic, conjunction
 from dpdb.plan.expressions.single_values import single_value
 from dpdb.plan.logical.query import Function, Query
-from dpdb.plan.physical.lowering import AggregateLowering, PlanningContext
+from dpdb.plan.physical.context import PlanningContext
+from dpdb.plan.physical.lowering import AggregateLowering
 from dpdb.plan.physical.moments import Moment, moments_of
 from dpdb.plan.physical.release import ReleasedGroup
 from dpdb.plan.relations.regions import Region, region

@@ -38,7 +38,7 @@ from dpdb.session.purchases.shared_levels import Shared
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.ledger.protocol import Ledger
-    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.plan.physical.context import RowCount
 
 
 PLAN_COLUMNS = ("statement", "column", "epsilon_alone", "± alone", "epsilon", "±")

@@ -144,10 +144,10 @@ class Executor:
             plan, known = with_keys(plan, keys), (*known, units)
         # No key may be shown, and then there is nothing more to be drawn.
         releases = plan.exact_releases if plan.cells else ()
-        exact = [
-            _sums(release, result)
-            for release, result in zip(releases, self._exact(plan, shared, subqueries), strict=True)
-        ]
+        results: Sequence[Exact | None] = [None] * len(releases)
+        if releases and shared.needs_data:
+            results = self.engine.exact(plan, subqueries)
+        exact = [_sums(*each) for each in zip(releases, results, strict=True)]
         if self.teach:
             revealed += disclosures(plan, [each for each in exact if each is not None])
         draws: list[npt.NDArray[Any]] = [*known]
@@ -162,16 +162,6 @@ class Executor:
                 around = None if centre is None else draws[centre]
                 draws.append(self._draw(release, result, around))
         return NoisyResult(Noisy(tuple(draws), subqueries, subresults, keys), tuple(revealed))
-
-    def _exact(
-        self, plan: Plan, shared: Shared, subqueries: Mapping[Slot, AnyVector]
-    ) -> Sequence[Exact | None]:
-        """The exact results of the releases, if any is needed."""
-        if not plan.cells:  # no key that was found is shown
-            return ()
-        if not shared.needs_data:
-            return [None] * len(plan.fresh)
-        return self.engine.exact(plan, subqueries)
 
     def _at_level(self, series: Series, step: Step, exact: Exact | None) -> npt.NDArray[Any]:
         """A level of a series; only a finer one than all that are there needs the exact values."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dpdb.answers.estimates import Noisy
     from dpdb.ledger.protocol import Ledger
     from dpdb.plan.logical.query import Query
-    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.plan.physical.context import RowCount
     from dpdb.plan.relations.relations import Source
     from dpdb.policy.catalog import Policy
     from dpdb.session.purchases.memory import Memory

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.ledger.protocol import Balance
     from dpdb.plan.logical.query import Query
-    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.plan.physical.context import RowCount
     from dpdb.plan.physical.plan import Plan
     from dpdb.plan.physical.release import ReleasedGroup
     from dpdb.plan.relations.relations import Source

@@ -14,7 +14,7 @@ from dpdb.ledger.protocol import Balance
 from dpdb.plan.batch import unlabelled
 from dpdb.plan.identity import identity
 from dpdb.plan.logical.query import Options, Query
-from dpdb.plan.physical.lowering import RowCount
+from dpdb.plan.physical.context import RowCount
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.physical.release import CONFIDENCE, Release, ReleasedGroup, at_once
 from dpdb.plan.planner import plan

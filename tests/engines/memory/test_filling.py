@@ -13,7 +13,8 @@ import pytest
 from dpdb.engines.statistics.filled_sums import FilledSums
 from dpdb.engines.units.filling import SharedRows, fill
 from dpdb.plan.expressions.expressions import Literal
-from dpdb.plan.ranges.statistics import Grid, Total
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Total
 from dpdb.policy.catalog import Kind
 
 # A table is a list of rows in the order of their hashes: (owners, weight), or (owners, group,

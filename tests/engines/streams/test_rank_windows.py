@@ -22,7 +22,8 @@ from dpdb.engines.statistics.rank_windows import (
     bucket_widths,
 )
 from dpdb.plan.expressions.expressions import ColumnRef
-from dpdb.plan.ranges.statistics import Grid, Ranks
+from dpdb.plan.ranges.grids import Grid
+from dpdb.plan.ranges.statistics import Ranks
 from dpdb.policy.budget import Neighbors
 from dpdb.policy.catalog import Column, Kind
 from dpdb.privacy.mechanisms.selections.bracket import Bracket

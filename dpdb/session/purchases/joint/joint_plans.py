@@ -25,7 +25,7 @@ from dpdb.session.purchases.query_plans import plans_of
 if TYPE_CHECKING:
     from dpdb.answers.estimates import Draws
     from dpdb.plan.logical.query import Query
-    from dpdb.plan.physical.lowering import RowCount
+    from dpdb.plan.physical.context import RowCount
     from dpdb.plan.physical.plan import Plan
 
 _AS_GOOD = 1 + 1e-9
