@@ -123,6 +123,8 @@ class Connection:
             except (DpdbError, Refusal) as error:
                 self._fail(error, statement)
                 break
+            await self._drain()
+            await asyncio.sleep(0)  # many short statements keep nobody else from an answer
         self._ready()
 
     async def _parse(self, fields: Fields) -> None:

@@ -6,6 +6,8 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import field
+from itertools import chain
+from sys import getsizeof
 from typing import Any
 
 from dpdb.answers.record import Cell
@@ -168,8 +170,6 @@ _FETCH = re.compile(
     re.IGNORECASE,
 )
 _CLOSE = re.compile(rf"\s*CLOSE\s+{_NAME}\s*", re.IGNORECASE)
-_CELL = 50
-"""The bytes of memory that a cell takes beside its characters, about."""
 
 
 def asked(text: str) -> str:
@@ -226,7 +226,8 @@ class Cursors:
     def hold(self, name: str, result: Result, *, holds: bool, within: bool) -> Result:
         """Hold an answer, `within` a transaction or not; raises Refusal for too many rows."""
         assert result.columns is not None
-        size = sum(_CELL + len(str(cell)) for row in result.rows for cell in row)
+        texts = (name, *(label for label, _ in result.columns), *chain.from_iterable(result.rows))
+        size = sum(getsizeof(str(each)) for each in texts)
         if size + sum(each.size for each in self._held.values()) > MOST_WAITING_BYTES:
             hint = "CLOSE some; asked again, the answer is free"
             raise Refusal("53400", "too many rows wait in cursors", hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 
 from dpdb.answers.answer import Answer
 from dpdb.answers.formats.json_lines import error_in
+from dpdb.errors import DpdbError, error_text
 from dpdb.policy.catalog import Kind
 from dpdb.server.asking import Front, result
 from dpdb.server.messages import Action, Request, Shape
@@ -198,17 +200,25 @@ class Questions:
         if not is_public(statement.text):
             return None
         tables = await self._catalogue.tables(self._analyst)
-        if not self._is_known():
-            raise Refusal("28000", _ENDED)
+        self._check_known()
         names = tables.told_to(self.control["session_authorization"], self.control.settings)
         text = statement.text
         return await self._catalogue.work(
             self._analyst, lambda: bound(text, kinds, values, tables, names)
         )
 
-    async def _ask(self, action: Action, statement: Statement, values: Sequence[Any]) -> Answer:
-        if not self._is_known():
+    def _check_known(self) -> None:
+        """Refuse an analyst who is not known any more, or perhaps; why is for the data owner."""
+        try:
+            known = self._is_known()
+        except DpdbError as error:
+            print(error_text("", error), file=sys.stderr, flush=True)
+            raise Refusal("58000", "this server cannot read its accounts", "try again") from None
+        if not known:
             raise Refusal("28000", _ENDED)
+
+    async def _ask(self, action: Action, statement: Statement, values: Sequence[Any]) -> Answer:
+        self._check_known()
         text, numbers = marked(statement.text)
         if numbers and max(numbers) > len(values):
             raise Refusal("42P02", f"there is no parameter ${max(numbers)}")

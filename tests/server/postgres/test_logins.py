@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from dpdb.errors import LedgerError
 from dpdb.policy.reading.reader import read_policy
 from dpdb.server.messages import Action, Desk, Reply, Request
 from dpdb.server.postgres import door
@@ -170,6 +171,29 @@ def test_a_new_token_ends_the_connections_of_the_former(guarded: Wired, known: K
             assert refused.value.sqlstate == "28000"
     assert state_of(guarded, "alice", TOKEN) == "refused"
     assert state_of(guarded, "alice", "dpdb_another") is None
+
+
+def test_accounts_that_cannot_be_read_are_the_data_owners_concern(
+    guarded: Wired, known: Known, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    error = LedgerError("postgresql://db.inner/x does not answer", hint="user root at 10.0.0.7")
+
+    def unread(name: str) -> str:
+        raise error
+
+    with psycopg.connect(guarded.address("alice", TOKEN), autocommit=True) as connection:
+        connection.execute("SELECT 1")
+        with monkeypatch.context() as broken:
+            broken.setattr(known, "verifier", unread)
+            for text in ("SELECT 1", r"SELECT relname FROM pg_class"):
+                with pytest.raises(psycopg.Error) as refused:
+                    connection.execute(text)
+                told = refused.value.diag
+                assert told.sqlstate == "58000"
+                assert told.message_primary == "this server cannot read its accounts"
+                assert told.message_hint == "try again"
+        connection.execute("SELECT 1")
+    assert capfd.readouterr().err.count("hint: user root at 10.0.0.7") == 2
 
 
 def test_tls_is_spoken_and_what_came_before_it_is_not_read(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import csv
 import datetime
-from contextlib import nullcontext
 from decimal import Decimal
 
 import asyncpg
@@ -13,6 +12,7 @@ import psycopg
 import pytest
 
 from dpdb.server.postgres import held
+from dpdb.server.postgres.connection import Connection
 from tests.server.postgres.wired import Wired
 
 COUNT = "SELECT COUNT(*) AS n FROM people WHERE age > {} AND name = {}"
@@ -146,14 +146,38 @@ def test_cursors_go_forward_and_end_with_their_transaction(wired: Wired) -> None
 
 
 def test_rows_of_cursors_are_bounded(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_WAITING_BYTES", 300)
+    """Their cells, labels and names: each is text that stays in the server's memory."""
+    monkeypatch.setattr(held, "MOST_WAITING_BYTES", 500)
+    long = "x" * 500
     with wired.connect() as connection:
-        for name in ("a", "b"):
-            with nullcontext() if name == "a" else pytest.raises(psycopg.Error) as refused:
-                connection.execute(
-                    f"DECLARE {name} CURSOR WITH HOLD FOR SELECT 1 AS a, 2 AS b, 3 AS c"
-                )
-        assert refused.value.sqlstate == "53400"
+        connection.execute("DECLARE a CURSOR WITH HOLD FOR SELECT 1 AS a, 2 AS b, 3 AS c")
+        for name, select in (
+            ("b", "SELECT 1 AS a, 2 AS b, 3 AS c"),
+            ("c", f"SELECT 1 AS {long}"),
+            (long, "SELECT 1"),
+        ):
+            with pytest.raises(psycopg.Error) as refused:
+                connection.execute(f"DECLARE {name} CURSOR WITH HOLD FOR {select}")
+            assert refused.value.sqlstate == "53400"
+
+
+def test_a_text_of_many_fetches_waits_for_its_client(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight characters ask for a label of 90,000; what is not taken stays little."""
+    waiting, send = list[int](), Connection._send
+
+    def noted(self: Connection, part: bytes) -> None:
+        send(self, part)
+        waiting.append(self.writer.transport.get_write_buffer_size())
+
+    monkeypatch.setattr(Connection, "_send", noted)
+    declared = f'DECLARE c CURSOR WITH HOLD FOR SELECT 1 AS "{"x" * 90_000}"'
+    with wired.connect() as connection:
+        connection.execute(declared)
+        connection.execute("FETCH c;" * 200)
+    assert len(waiting) > 400
+    assert max(waiting) < 2**20
 
 
 def test_psql_fetches_some_rows_at_a_time(wired: Wired) -> None:
