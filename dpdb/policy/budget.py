@@ -59,20 +59,22 @@ class Budget:
 def valid_epsilon(value: Fraction, place: Place | None = None) -> Fraction:
     """`value` if it can be an ε; otherwise raises InvalidOption, at `place`."""
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
-        raise InvalidOption(
-            f"epsilon must be between {decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}",
-            hint="SHOW BUDGET tells what is left",
-            place=place,
-        )
+        ends = f"{decimal(SMALLEST_EPSILON)} and {decimal(LARGEST_EPSILON)}"
+        raise _out_of_range(f"epsilon must be between {ends}", place)
     return value
 
 
 def valid_delta(value: Fraction, place: Place | None = None) -> Fraction:
     """`value` if it can be a δ; otherwise raises InvalidOption, at `place`."""
     if not 0 <= value < 1:
-        hint = "SHOW BUDGET tells what is left"
-        raise InvalidOption("delta must be at least 0 and below 1", hint=hint, place=place)
+        raise _out_of_range("delta must be at least 0 and below 1", place)
     return value
+
+
+def _out_of_range(problem: str, place: Place | None) -> InvalidOption:
+    """The error; an analyst's statement, which has a place, gets a hint."""
+    hint = None if place is None else "SHOW BUDGET tells what is left"
+    return InvalidOption(problem, hint=hint, place=place)
 
 
 def valid_queries(value: int) -> int:
