@@ -14,7 +14,7 @@ __all__ = ["drowned"]
 
 @pytest.fixture(autouse=True)
 def streamed(monkeypatch):
-    def open_engine(policy, progress, witness):
+    def open_engine(policy, progress, witness, _pools):
         return SmallBlocks(progress, witness, policy.tables)
 
     monkeypatch.setattr(backends, "open_engine", open_engine)
