@@ -224,10 +224,12 @@ class _Nodes:
         # Arguments are put on a grid and checked for NULL.
         taken = self.costs.total((*parts, *arguments), rows) + self.costs.keys(query.keys, rows)
         taken += rows * cost_table.COUNTED * max(1, len(query.aggregates) + len(query.keys))
-        if self.source.kinds:  # AVG fills the distances from both ends, and counts NULL.
-            sums = sum(3 if each.function is Function.AVG else 1 for each in query.aggregates)
-            if query.options.rows_per_unit == "find":  # in each room that is compared
-                sums += self.source.rows_per_unit.bit_length() + 1
+        if self.source.kinds:
+            # AVG fills the distances from both ends, and counts NULL; a search each of its rooms.
+            rooms = self.source.rows_per_unit.bit_length() + 1
+            fillings = {Function.AVG: 3, Function.APPROX_BOUNDS: rooms}
+            sums = sum(fillings.get(each.function, 1) for each in query.aggregates)
+            sums += rooms if query.options.rows_per_unit == "find" else 0
             taken += self.costs.hashes(rows) + rows * cost_table.FILLED * sums
         else:
             caps = int(rows > self.source.rows_per_unit) + (query.groups_per_unit is not None)

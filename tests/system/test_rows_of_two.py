@@ -18,6 +18,7 @@ import pytest
 from dpdb.engines.memory import MemoryEngine
 from dpdb.engines.units import keys as keys_of_units
 from dpdb.errors import DpdbError, TooLarge, Unsupported
+from dpdb.plan import cost_table
 from dpdb.plan.physical.plan import Plan
 from dpdb.plan.planner import plan
 from dpdb.plan.ranges.statistics import Count, FilledLadder
@@ -188,6 +189,12 @@ def test_the_rooms_among_which_one_is_found_are_work_for_each_row(tmp_path: Path
     with pytest.raises(DpdbError, match="the rows of one person can take") as refused:
         session.execute(f"{FIND}COUNT(*) FROM messages")
     assert "a lower rows_per_unit in the policy" in (refused.value.hint or "")
+    policy = shop_of_two(tmp_path, random_data(1), held.replace("= 9000", "= 900"))
+    found, declared = (
+        planned(f"{words}COUNT(*) FROM messages", policy).work for words in (FIND, "SELECT ")
+    )
+    rooms = 11  # 1, 2, 4, …, 512, 900
+    assert found.seconds - declared.seconds >= rooms * 900 * cost_table.FILLED / 1e9
     assert session.execute("SELECT COUNT(*) FROM messages").cost.epsilon
 
 
