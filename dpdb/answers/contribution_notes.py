@@ -147,12 +147,12 @@ def _ends(column: Column) -> str:
 def work_notes(planned: Plan) -> Iterator[str]:
     """Notes on the work that the rows of one unit can add, where it is more than a little.
 
-    Of two units a row has, the work is that of as many rows of one as its policy says count.
+    If rows have two owners, the work is that of as many rows of one unit as the policy counts.
     """
     work, unit = planned.work, planned.work.unit
     if planned.table.kinds:
         rows, taken = planned.table.rows_held, milliseconds(work.seconds)
-        yield f"{rows} rows of one {unit} can take {taken} ms; the time of more is hidden less"
+        yield f"{rows} rows of one {unit} can take {taken} ms; that of more rows is hidden less"
         return
     if work.largest is not None and work.largest.made > FEW_ROWS:
         yield f"one {unit} can have {work.largest.made} rows in {work.largest.name}"

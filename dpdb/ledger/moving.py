@@ -55,14 +55,14 @@ def move(policy: Policy, to: Path | LedgerServer, who: str) -> tuple[Sealed, int
             try:
                 check_output(to, files_of_policy(policy), new=True)
             except UsageError as error:
-                error.hint = error.hint or "a ledger that was moved on from here can be moved by mv"
+                error.hint = error.hint or "a ledger that was moved away can be renamed: mv OLD NEW"
                 raise
         source.append(entry_after)
     ended = source.last()
     if (went := moved_to(ended.entry)) != place or book_at(there).last() != ended:
         raise LedgerError(
             f"{source.place} was moved to {went}, where it may have gone on",
-            hint="a ledger is moved on from where it is now",
+            hint="a ledger is moved from where it is now",
         )
     target = book_at(there)
     decide(target, who, lambda now, _: replace(now, action=ARRIVE, why=source.place))

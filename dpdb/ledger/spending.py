@@ -196,7 +196,7 @@ def price_between(before: Balance, after: Balance) -> Price:
 def covered_price(before: Balance, after: Balance, told: Price | None = None) -> Price:
     """The price between two balances; raises BudgetExceeded where the budget has too little.
 
-    The error tells by how much: of the price that is `told` to the asker, where it is another.
+    The error is about the price that the asker is `told`, if that is another.
     """
     price = price_between(before, after)
     if price.queries > before.queries_left:

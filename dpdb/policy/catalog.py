@@ -182,8 +182,9 @@ class Table:
     def rows_held(self) -> int:
         """The most rows of one unit that the table holds, before any filter.
 
-        The cap on the rows that count is below it, and a query can lower that cap alone. Of rows
-        of two units none is left out: their number is the declared cap, whose work is bounded.
+        The cap on the rows that count is below it, and a query can lower that cap alone. A table
+        whose rows have two owners holds all of them; this is then the declared cap, and the work
+        of as many rows is bounded.
         """
         if self.has_one_row_per_unit:
             return 1

@@ -16,7 +16,7 @@ class Reference:
     table: str
     column: str
     also: tuple[tuple[str, str], ...] = ()
-    """The further columns of a chain to a key of several: each of the naming table, and its own."""
+    """For a key of several columns the other pairs: a column here, and the key's column there."""
 
     @property
     def columns(self) -> tuple[str, ...]:

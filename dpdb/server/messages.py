@@ -92,7 +92,7 @@ class Reply:
     epsilon: str = "0"
     """The ε of the charge, for the log."""
     reason: str = ""
-    """For the log, the error of which the analyst is told an outline alone."""
+    """The whole error, for the log, if the analyst is told an outline of it; else empty."""
 
     @classmethod
     def of_error(

@@ -70,7 +70,7 @@ def test_a_ledger_goes_on_wherever_it_is_moved(
         assert now.balance.epsilon_left == left
         assert policy.lasting is not None
         assert Accounts(policy.lasting).names == ("alice",)
-    for place, way in ((places[0], "by mv"), (places[1], "ALTER SCHEMA … RENAME")):
+    for place, way in ((places[0], "mv OLD NEW"), (places[1], "ALTER SCHEMA … RENAME")):
         with pytest.raises((LedgerError, UsageError), match=r"is (read by|a ledger)") as refused:
             moving.move(policy, place, "custodian")
         assert way in str(refused.value.hint)

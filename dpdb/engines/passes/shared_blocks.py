@@ -44,6 +44,7 @@ class _Batch:
 
 
 _HASHES = (2, 0)
+"""The key of the hashes: rows have no owner 2."""
 
 
 @dataclass(repr=False)

@@ -69,7 +69,7 @@ class FilledSums:
         """For each cell the filled sum of weights up to `largest` over the counted rows."""
         rows = self._ordered[counted[self._ordered]]
         cells = self._cells[rows]
-        # Cells without a row are no steps: a row in the last cell would make them all.
+        # Cells without rows take no step: else one row could add a step for each cell.
         starts = np.flatnonzero(changes([cells], len(rows)))
         runs = (rows[start:end] for start, end in pairwise([*starts.tolist(), len(rows)]))
         sums = np.zeros(self.cells, representation(largest))

@@ -1,4 +1,4 @@
-"""Rows of two owners: how much of each row counts, so that no unit moves a sum by more than a room.
+"""Rows of two owners, of which so much counts that no unit moves a sum by more than a room.
 
 An order line is a customer's and a supplier's; a message is its sender's and its receiver's. A cap
 that keeps the first rows of each unit would not do: if u shares a row with each of v_1 … v_d, the
@@ -28,8 +28,8 @@ comes first; a unit that enters moves no row past another. The theorem holds for
 itself, as each has rooms of its own: a unit in G cells moves their vector by at most G rooms in ℓ1.
 
 Values of both signs are filled apart, F₊ and F₋; as both rise by 0 … room, F₊ - F₋ moves by at most
-one room. The rule is that of Day, Li and Lyu 2016 for edges, with parts of rows; see also
-Kasiviswanathan et al. 2013 and Dong et al. 2022, whose linear programmes it stands for.
+one room. The rule is that of Day, Li and Lyu 2016 for edges, with parts of rows. Kasiviswanathan
+et al. 2013 and Dong et al. 2022 solve a linear programme in its place.
 
 A row takes the same steps of the loop whoever its owners are, for each sum. A pass takes 8 bytes
 for the owners of a row, 4 for its place in the order, 4 more while it counts, and 4 for each unit,

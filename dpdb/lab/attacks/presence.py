@@ -198,11 +198,11 @@ job  = {{ type = "text", values = {sorted([*JOBS, RARE, NOBODYS])} }}
 
 
 class CountOfMany(Attack):
-    """The count of the rows of whoever has many, or none."""
+    """The count of the rows of a person who has many, or none."""
 
     question: str
     rows: int
-    """Their number, if any are there."""
+    """The number of the person's rows, if there are any."""
 
     def run(self, session: Database, rng: np.random.Generator) -> Guess:
         count = number(session.execute(self.question))

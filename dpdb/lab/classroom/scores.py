@@ -32,7 +32,7 @@ from dpdb.records import dataclass
 AT_A_TIME = 2
 """Files that are played at the same time."""
 ONE_IN = 10_000
-"""The number of rows of honest files of which one is marked at most."""
+"""Of so many rows of honest files about one is marked, at most."""
 
 
 @dataclass(frozen=True)

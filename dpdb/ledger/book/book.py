@@ -311,7 +311,7 @@ class Book(ABC):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """One thread at a time, and no use by a process that was forked: it has no locks."""
+        """Let one thread at a time use the book, and no forked process, which has no locks."""
         if os.getpid() != self._process:
             raise LedgerError(
                 "this process was forked from one that had opened the ledger",

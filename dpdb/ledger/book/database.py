@@ -50,7 +50,7 @@ def held_by_another() -> LedgerError:
 
 
 class Turns:
-    """A lock of threads for which nobody waits long: its holder may wait for a database."""
+    """A lock that threads wait for no longer than WAIT: its holder may wait for a database."""
 
     def __init__(self) -> None:
         self._lock = RLock()

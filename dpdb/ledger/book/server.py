@@ -23,7 +23,7 @@ from dpdb.policy.budget import LedgerServer
 WAIT = 20
 """The seconds after which a server that waits for others, or for this process, gives up."""
 PATIENCE = WAIT + 5.0
-"""The seconds after which a server that has not answered is given up: it does not run."""
+"""The seconds after which a server that has not answered is given up, as one that is frozen."""
 _LIVELINESS: dict[str, Any] = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
     "tcp_user_timeout": WAIT * 1000,
@@ -52,7 +52,7 @@ _REASONS = {
         ("42P06", "42P07", "23505"),
         (
             "there is a ledger already, and it stays as it is",
-            "name another schema; one from which a ledger was moved on can be kept by "
+            "name another schema, or rename that of a ledger that was moved away: "
             "ALTER SCHEMA … RENAME TO …",
         ),
     ),
@@ -82,7 +82,7 @@ class _Connection(Connection[tuple[Any, ...]]):
 
 
 def _in_time(steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """The steps of a statement, which psycopg goes through ten times a second, or more often."""
+    """The steps of a statement, each in time: psycopg takes ten a second, or more."""
     until, ready = time.monotonic() + PATIENCE, None
     while time.monotonic() < until:
         try:

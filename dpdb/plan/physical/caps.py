@@ -3,7 +3,7 @@
 COUNT or SUM alone needs no cap on rows: what each unit adds in all is clamped, and no row is left
 out. For averages, several aggregates, and groups of which a unit can be in several, as many rows
 of each unit count as the cap says, chosen by the keyed hash. Rows of two owners have a room for
-each unit (`engines.units.filling`), which is found by what is lost of a filled sum.
+each unit (`engines.units.filling`), found by how much of a filled sum is lost in smaller ones.
 """
 
 from __future__ import annotations
@@ -29,21 +29,20 @@ _TOTALS = {Function.COUNT, Function.SUM}
 _AVERAGES = {Function.AVG, Function.QUANTILE, *VARIANCES}
 """The functions that fewer rows of each unit change little, and whose noise grows with the cap."""
 _PARTS = {"averages": Fraction(1, 16), "room": Fraction(7, 20)}
-"""The parts of a share that find a cap, where it is no quarter. That of a room is chosen for rmse
-over 21 tables, at ε from 1/4 to 1."""
+"""The parts of a share that find these caps; other caps take a quarter. The part for a room is
+chosen for the mean square errors over 21 tables, at ε from 1/4 to 1."""
 Ends = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, repr=False)
 class CappedValue(UnitValue):
-    """The one number of a unit of which a cap is found."""
+    """A number that each unit has, and that a cap is found for."""
 
     caps: str = "total"
-    """The cap is on a unit's `total`, on its number of `rows`, of `averages` if it is for these, or
-    on its `room` where rows have two owners.
+    """The number that is capped: a unit's `total`, its number of `rows` (`averages` if only these
+    need it), or its `room` where rows have two owners.
 
-    An average of fewer rows is not smaller for what is left out of it, so that its cap is low; nor
-    is a median or a variance.
+    Rows that are left out make no average, median or variance smaller, so the cap for these is low.
     """
 
     @property
@@ -53,7 +52,7 @@ class CappedValue(UnitValue):
 
 
 def capped_value(expression: Expr) -> CappedValue | None:
-    """The number of which a cap is sought; None for an argument of which bounds are."""
+    """The number that a cap is sought for; None for an argument that bounds are sought for."""
     value = single_value(expression)
     return value if isinstance(value, CappedValue) else None
 
@@ -71,7 +70,7 @@ def finds_room(query: Query) -> bool:
 
 
 def sought_cap(query: Query) -> Expr | None:
-    """The number of each unit of which a query finds a cap; None if it finds none.
+    """The number of each unit that a query finds a cap for; None if it finds none.
 
     A SUM of nothing but zeros needs none: it is 0, and free.
     """
@@ -88,7 +87,7 @@ def sought_cap(query: Query) -> Expr | None:
     # What is drawn must be the same whichever cap is found: counts under several filters are
     # drawn together where that is better, and a unit's rows say how much a found key costs.
     same = len(filters) == 1 and not query.found_places and table.rows_per_unit > 1
-    # In groups that a unit can share its room is divided: what is lost there is not known.
+    # The search fills the sum of all groups, and cannot know what a room would lose in each.
     same = same and not (table.kinds and query.keys)
     if not (total or same) or (alone and _adds_nothing(query)):
         return None
@@ -173,7 +172,7 @@ def _value(query: Query, of: Aggregate, caps: str) -> ColumnRef:
 
 
 def _room(query: Query) -> ColumnRef:
-    """The room of a unit: of the only aggregate, or for several of the rows that they count."""
+    """The room of a unit: for the only aggregate, or for the rows that several count."""
     first, most = query.aggregates[0], query.table.rows_per_unit
     of = first if len(query.aggregates) == 1 else Aggregate(Function.COUNT, where=first.where)
     function = Function.SUM if of.function is Function.SUM else Function.COUNT

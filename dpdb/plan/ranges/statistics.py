@@ -169,7 +169,7 @@ class FilledLadder:
 
     filled: Count | Total
     rungs: tuple[int, ...]
-    """The rooms, in rows: each stands for every room of `filled`."""
+    """The rooms, in rows; each in turn takes the place of all rooms of `filled`."""
 
     @property
     def argument(self) -> Expr | None:
@@ -183,7 +183,7 @@ class FilledLadder:
 
     @property
     def grid(self) -> Grid:
-        """The rooms themselves, in rows."""
+        """The grid of the rooms, in rows."""
         return Grid(Fraction(1), *self.ends)
 
     @property

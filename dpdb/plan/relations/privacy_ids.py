@@ -76,7 +76,7 @@ def name_of(column: Column, table: Table, policy: Policy) -> Name | None:
             named = owner.chain
             if named is None or not named.also:
                 return unit_name(owner.kind) if named is None else _referred(named, policy)
-            # The row of the key is equal in it, and of the same unit: what the key's column names.
+            # The row with the key has the same unit, and the same value in its own column.
             there = policy.table(named.table)
             key = there and there.column(named.columns[owner.columns.index(column.name)])
             if there and key and (name := name_of(key, there, policy)):
@@ -118,7 +118,7 @@ def named_together(left: Scan, right: Scan) -> Iterator[list[tuple[str, str]]]:
 
 
 def _rows_in(scan: Scan) -> Iterator[tuple[str, dict[str, str]]]:
-    """Tables of which a row is named by several columns: the scan's names of the key's columns."""
+    """The tables whose rows a scan names by several columns, and its name of each key column."""
     table, prefix = scan.table, f"{scan.leaf}." if scan.leaf else ""
     if type(table) is not Table:
         return

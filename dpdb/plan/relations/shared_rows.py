@@ -1,4 +1,4 @@
-"""Rows of two units: which relations keep whose each row is, and what is refused of them.
+"""Rows of two units: the relations in which each row keeps its owners, and the refusal of others.
 
 Let R(D - u) be a relation's rows over the tables without the rows of a unit u. Sums over rows of
 two units are filled (`engines.units.filling`), and that is sound where
@@ -7,21 +7,23 @@ two units are filled (`engines.units.filling`), and that is sound where
 
 A scan, a filter, a projection and UNION ALL keep it: they read one row. A join with a public table
 keeps it, as public rows never change. So does an inner join with a private table: a pair is there
-where both rows are, and its owners are those of both. Here the second table is joined on its key,
-and one of the equalities says that its unit is an owner already, so the pairs of a row are one at
-most, and have two owners still. A LEFT or FULL JOIN, EXISTS and NOT IN, windows, DISTINCT, LIMIT
+where both rows are, and its owners are those of both. The second table must be joined on its key,
+and one of the equalities must say that its unit is an owner already. So each row is in one pair at
+most, which has two owners still. A LEFT or FULL JOIN, EXISTS and NOT IN, windows, DISTINCT, LIMIT
 and GROUP BY within FROM break it: a row is there, or changes, because another unit's is not.
 
-Of rows of one unit a table holds at most a number (`engines.units.held_rows`), which bounds the
-work of each unit. **No rule that keeps the subset rule does so for rows of two.** Take away all
-units but the owners u and v of a row, one after the other: by the rule the row is held as before.
-So whether it is held follows from the rows alone whose owners are all among u and v. If u shares
-one row with each of n others, each row is held as if it were the only one: all n, or none.
+A table whose rows have one owner holds at most a number of rows of each unit
+(`engines.units.held_rows`), which bounds the work of the unit. **No such limit on rows of two
+owners keeps the subset rule.** Take away all units but the owners u and v of a row, one after the
+other: by the rule the row is held as before. So whether a row is held follows from the rows whose
+owners are all among u and v. If u shares one row with each of n others, each of these rows is held
+as if it were the only one: all n, or none.
 
-A rule that does not keep it moves the rows of others. Let a table hold the rows that fit in rooms
-of one row, and let v_1, …, v_n be a path of rows in this order. If u enters with a row of u and v_1
-before them, each second row of the path leaves, and the others enter. A filter can see the half of
-them. So the time of a unit is bounded for as many rows as the policy says count (`plan.unit_work`).
+A limit that breaks the rule moves the rows of others. Let a table hold the rows that fit in rooms
+of one row, and let it have rows of v_1 and v_2, v_2 and v_3, …, in this order. If u enters with a
+row of u and v_1 before them, the first, third, … of these rows leave, and the others enter. A
+filter can see half of them. So the time of a unit is bounded for as many rows as the policy says
+count (`plan.unit_work`).
 """
 
 from __future__ import annotations

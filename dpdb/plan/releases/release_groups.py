@@ -279,7 +279,7 @@ def _with_rows(needs: Needs, query: Query, context: PlanningContext) -> Needs:
     """The needs, with the number of all rows read beside the vectors, if there are any.
 
     Under `replace` within one group a row that becomes NULL would move a number of NULLs as well.
-    Of rows with two owners a part more in a vector moves by a room more, and is no better there.
+    With two owners a unit moves each further part by a room of its own, so nothing is gained.
     """
     if ROWS not in needs or query.table.kinds:
         return needs

@@ -74,11 +74,11 @@ MOST_BESIDE = 4
 def recalled(query: Query, context: PlanningContext) -> dict[int, ReleasedGroup]:
     """The remembered group that answers an aggregate, by the aggregate's index.
 
-    A group serves where it had at least the loss that the aggregate's own would have, for noise of
-    the same kind; one in which noises are added up, or whose rows have two owners, where it is no
-    noisier than the aggregate's own would be: both parts of an average have rooms of their own. Of
-    those that follow from other groups all aggregates share one, as two could have the same noise
-    in them.
+    A group serves if it had noise of the same kind, and at least the loss that the aggregate's own
+    would have. If it adds up noises, or if rows have two owners, it must be no noisier than the
+    aggregate's own: of rows with two owners both parts of an average have rooms of their own. All
+    aggregates share one group among those that follow from other groups, as two could have the
+    same noise in them.
     """
     if not context.remembered or context.options.has_accuracy_goal:
         return {}

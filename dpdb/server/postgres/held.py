@@ -173,7 +173,7 @@ _CLOSE = re.compile(rf"\s*CLOSE\s+{_NAME}\s*", re.IGNORECASE)
 
 
 def asked(text: str) -> str:
-    """The SELECT of a DECLARE, with blanks before it, so that places in it stay."""
+    """The SELECT of a DECLARE after blanks, so that errors keep their places; else the text."""
     found = _DECLARE.match(text)
     return text if found is None else re.sub(r"\S", " ", found[0]) + text[found.end() :]
 
@@ -187,7 +187,7 @@ class _Cursor:
     """Whether COMMIT leaves the cursor open."""
     size: int
     stays: bool
-    """Whether no end of a transaction closes it any more."""
+    """Whether the cursor outlives the transactions to come."""
 
 
 class Cursors:
@@ -210,7 +210,7 @@ class Cursors:
         return None if found is None else self._cursor(found[2]).columns
 
     def begun(self, text: str, transaction: str) -> tuple[str, bool]:
-        """The name of a new cursor, and whether COMMIT leaves it; raises Refusal."""
+        """The name of a new cursor, and whether COMMIT leaves it open; raises Refusal."""
         if (found := _DECLARE.match(text)) is None:
             raise Refusal("0A000", "this form of DECLARE is not supported", _FORMS)
         name, holds = _named(found[1]), (found[2] or "").upper() == "WITH"
@@ -275,5 +275,5 @@ _FORMS = "a cursor goes forward: DECLARE c CURSOR FOR SELECT …; FETCH 100 FROM
 
 
 def _named(written: str) -> str:
-    """A name as it is held: a word in lower case."""
+    """The name, as PostgreSQL folds it: a word in lower case, a name in quotes as it is."""
     return written[1:-1].replace('""', '"') if written.startswith('"') else written.lower()

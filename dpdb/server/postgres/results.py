@@ -62,7 +62,7 @@ class Copied:
         labels: list[bytes | None] = [name.encode(errors="replace") for name, _ in self.columns]
         if binary:
             first, *rest = [*(data_row(row)[5:] for row in rows), struct.pack("!h", -1)]
-            parts = [_SIGNATURE + first, *rest]  # as clients expect it
+            parts = [_SIGNATURE + first, *rest]  # clients expect them in one message
         else:
             lines = [labels, *rows] if self.header else rows
             written = _csv if self.form == "CSV" else _tabbed
@@ -105,7 +105,7 @@ class Result:
     notice: tuple[str, str] | None = None
     """A message for people, and its detail."""
     copied: Copied | None = None
-    """What is sent for COPY, in place of rows."""
+    """The answer that COPY sends, in place of rows."""
 
 
 def result_of(answer: Answer, *, intervals: bool) -> Result:

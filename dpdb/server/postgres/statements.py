@@ -63,7 +63,8 @@ def statements(text: str) -> Iterator[Statement]:
 def copied(statement: Statement) -> tuple[Statement, str, bool] | None:
     """The SELECT of a COPY to the client, its format, and whether the labels are sent.
 
-    Places in it stay, as blanks are before it. None for another statement; raises Refusal.
+    Blanks stand before it, so that errors keep their places. None for another statement; raises
+    Refusal.
     """
     found = _COPY.match(statement.text) if statement.word == "COPY" else None
     if found is None:

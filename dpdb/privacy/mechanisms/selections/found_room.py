@@ -2,8 +2,8 @@
 
 F(t) is a filled sum of weights w, 0 ≤ w ≤ `largest`, in which each unit has a room of t rows:
 t·`largest`. By the theorem of `engines.units.filling` a unit that enters raises F(t) by
-0 … t·`largest`. The rows that single units have would be no measure: a supplier who enters moves
-those of all her customers.
+0 … t·`largest`. The numbers of rows that single units have would be no measure: a supplier who
+enters changes the numbers of all her customers.
 
 The rungs t_j are 1, 2, 4, … below the policy's cap T, and T itself. The exponential mechanism
 ([MT07] Theorem 6) selects one, and the room is one rung above it, or T:
@@ -13,14 +13,14 @@ The rungs t_j are 1, 2, 4, … below the policy's cap T, and T itself. The expon
 Above T is T, so that s = 0 there.
 
 Privacy. A unit that enters raises F(t_(j+2)) by 0 … 4·t_j·largest, and F(t_j) by 0 … t_j·largest.
-So each score changes by -1/5 … 4/5, whatever its rung, and scores against each other by 1 at most:
-all of ε is for them (`Exponential`, the span). The same holds for a unit that leaves. The tests
-enumerate it: with 4 in place of 5 a unit would change the law by more than ε.
+So each score changes by -1/5 … 4/5, whatever its rung, and the difference of two scores by at most
+1: all of ε is for that span (`Exponential`). The same holds for a unit that leaves. The tests
+enumerate small tables: with 4 in place of 5 a unit would change the law by more than ε.
 
-Utility. The score says how many rooms' worth of rows is lost at a rung: with 4 times the room
-fewer than about 14/ε rooms more would count where it stops, as the weight falls by 4^2. A larger
-power finds lower rooms; a room that is too low is the worse mistake, as nothing bounds what it
-leaves out, while T bounds the noise.
+Utility. The score says how many rooms of rows are lost at a rung. As the weight falls by 4^2 to
+the rung that it is compared with, 4 times the selected room would let about 5·ln(16)/ε = 14/ε more
+rooms count, or fewer. A larger power finds lower rooms. A room that is too low is the worse
+mistake: nothing bounds what it leaves out, while T bounds the noise.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ APART = 2
 PARTS = 1 + (1 << APART)
 """The most that the numbers of two such rungs change by, together, in rooms of the lower one."""
 _FAILING = math.log(500)
-"""One answer in 500 has too low a room of `rows_needed` units."""
+"""Of `rows_needed` units one answer in 500 has too low a room."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class FoundRoom:
     counted: ClassVar[str] = "units"
     scale: ClassVar[None] = None
     sensitivity: ClassVar[int] = 1
-    """The span of the scores, which `largest` and the rungs are divided out of."""
+    """The span of the scores, which are in rooms of their rungs."""
     epsilon: Fraction
     cap: int
     """T: the most rows of a unit that may count."""
@@ -84,7 +84,7 @@ class FoundRoom:
 
     @property
     def rows_needed(self) -> int:
-        """The units with T rows or more from which on T is found, but for one answer in 500.
+        """The number of units with T rows or more for which T is found, but for one answer in 500.
 
         Of n units that share each row with one other, F(4t) - F(t) is 3·n·t/2, so that a score is
         3·n/10, and near T at least n/10 for each octave.
@@ -94,5 +94,5 @@ class FoundRoom:
 
     @property
     def left_out(self) -> int:
-        """About how many units of a long tail lie beyond a room."""
+        """The number of units of a long tail beyond a room, about."""
         return round(APART * math.log(2) * POWER * PARTS / float(self.selection.rate))
