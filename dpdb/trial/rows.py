@@ -5,6 +5,8 @@ and both names, and below(w, m) = ⌊w·m / 2^64⌋ makes a number below m of a 
 from 1 to 1,000. A table of rows that are units has 10,000 rows, a public one 100; a unit has from 0
 to 8 rows in any other, at most its cap, and a row that others chain to has 0 to 4 of them.
 
+A draw decides the second owner of a row: a unit, or the row of another table that names it.
+
 Keys count up, references name rows of the same unit, ordered values are the mean of two draws on
 the column's grid, other values are drawn evenly, and a cell is NULL in 1 of 32 rows if it may be.
 """
@@ -19,6 +21,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpdb.policy.catalog import Column, Kind, Policy, Table, Value
+from dpdb.policy.names import OwnedBy
 from dpdb.policy.numbers import iso_date
 from dpdb.policy.timestamps import SECOND, iso_timestamp
 from dpdb.records import dataclass
@@ -64,7 +67,8 @@ class TrialRows:
     def __init__(self, policy: Policy) -> None:
         self._tables = {table.name: table for table in policy.tables}
         self._made: dict[str, TrialTable] = {}
-        self._labels = _unit_labels(policy)
+        kinds = {owner.kind for table in policy.tables for owner in table.owned_by}
+        self._labels = {kind: _unit_labels(policy, kind) for kind in kinds}
 
     def cells(self, table: str) -> dict[str, list[Cell]]:
         """The cells of each column of a table."""
@@ -79,9 +83,13 @@ class TrialRows:
         """The rows of a table; tables that it names are made before it."""
         units, parents = self._units(table)
         columns: dict[str, list[Cell]] = {}
+        for other in table.owners[1:]:
+            columns |= self._owner_cells(table, other, len(units))
         for column in table.columns:
             if table.unit and column.name in table.owned_by[0].columns:
                 columns[column.name] = self._unit_cells(table, column.name, units, parents)
+            elif column.name in columns:
+                continue
             elif column.name not in table.key or column.references is not None:
                 columns[column.name] = self._cells(table, column, units)
         counted = [each for each in table.told_apart_by if each.name not in columns]
@@ -98,7 +106,8 @@ class TrialRows:
             return list(range(ROWS)), []
         if table.chain is None:
             most = 1 if table.has_one_row_per_unit else min(table.rows_per_unit, MOST_ROWS) + 1
-            numbers = words(table.name, table.unit, "rows", len(self._labels))
+            labels = self._labels[table.owned_by[0].kind]
+            numbers = words(table.name, table.unit, "rows", len(labels))
             rows = [1 if most == 1 else below(word, most) for word in numbers]
             return [unit for unit, number in enumerate(rows) for _ in range(number)], []
         above = self._of(table.chain.table)
@@ -115,10 +124,25 @@ class TrialRows:
         self, table: Table, name: str, units: Sequence[int | None], parents: Sequence[int]
     ) -> list[Cell]:
         if table.chain is None:
-            return [None if unit is None else self._labels[unit] for unit in units]
+            labels = self._labels[table.owned_by[0].kind]
+            return [None if unit is None else labels[unit] for unit in units]
         own = table.owned_by[0].columns
         keys = self.cells(table.chain.table)[table.chain.columns[own.index(name)]]
         return [keys[parent] for parent in parents]
+
+    def _owner_cells(self, table: Table, owner: OwnedBy, rows: int) -> dict[str, list[Cell]]:
+        """The cells that name the second owner of each row, whom a draw decides."""
+        if owner.chain is None:
+            named = {owner.column: list[Cell](self._labels[owner.kind])}
+        else:
+            above = self.cells(owner.chain.table)
+            keys = zip(owner.columns, owner.chain.columns, strict=True)
+            named = {here: above[there] for here, there in keys}
+        drawn = words(table.name, owner.column, "owner", rows)
+        return {
+            name: [cells[below(word, len(cells))] if cells else None for word in drawn]
+            for name, cells in named.items()
+        }
 
     def _cells(self, table: Table, column: Column, units: Sequence[int | None]) -> list[Cell]:
         """The cells of a column that is no part of a key, or that names rows."""
@@ -214,14 +238,14 @@ def _count_up(
     return kept
 
 
-def _unit_labels(policy: Policy) -> list[str]:
-    """The name of each unit, which every table that has a column for units can hold."""
+def _unit_labels(policy: Policy, kind: str) -> list[str]:
+    """The name of each unit of a kind, which every table that has a column for them can hold."""
+    named = [(table, each) for table in policy.tables for each in table.owned_by if not each.chain]
     columns = [
         column
-        for table in policy.tables
-        if table.unit is not None and table.chain is None
+        for table, owner in named
         for column in table.columns
-        if column.name == table.unit
+        if column.name == owner.column and owner.kind == kind
     ]
     if not columns:
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import tomllib
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ from dpdb.session.backends import check_data
 from dpdb.trial.policy import trial_files, trial_policy
 from dpdb.trial.rows import SEED, TrialRows
 from dpdb.vectors.columns import Numbers
+from tests.support.rows_of_two import POLICY as ROWS_OF_TWO
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 SHOP = read_policy(SAMPLES / "shop" / "shop.toml")
@@ -187,3 +189,20 @@ def test_files_have_the_rows_of_the_session() -> None:
     header, *lines = files["customers.csv"].decode().splitlines()
     assert header == "id,name,region,segment,born"
     assert len(lines) == 1000
+
+
+def test_both_owners_of_a_row_are_units_or_rows_that_name_them() -> None:
+    """Though units of one kind have texts as names, and those of the others numbers."""
+    owned = tomllib.loads(ROWS_OF_TWO)
+    of_messages = owned["tables"]["messages"]["columns"]
+    of_messages["sender"] = of_messages["receiver"] = {"type": "text"}
+    rows = TrialRows(policy_in({each: owned[each] for each in ("privacy", "tables")}))
+    claims, deals, lines = map(rows.cells, ("claims", "deals", "lines"))
+    assert {*zip(claims["product"], claims["shop"], strict=True)} <= {
+        *zip(deals["product"], deals["shop"], strict=True)
+    }
+    assert {*lines["supplier_id"]} <= {*rows.cells("suppliers")["id"]}
+    assert {*lines["order_id"]} <= {*rows.cells("orders")["id"]}
+    messages = rows.cells("messages")
+    assert len({*messages["sender"], *messages["receiver"]}) <= 1_000
+    assert min(map(len, (*claims.values(), *lines.values(), *messages.values()))) > 500
