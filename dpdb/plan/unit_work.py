@@ -181,8 +181,7 @@ def check_time(query: Query, where: Place | None) -> None:
         assert node is not None
         raise TooLarge(
             f"the rows of one {work.unit} can take {milliseconds(work.seconds)} ms,"
-            f" {milliseconds(MAX_UNIT_SECONDS)} are allowed:"
-            f" most of them in {node.name}",
+            f" {milliseconds(MAX_UNIT_SECONDS)} are allowed: most of them in {node.name}",
             hint="join on a unique key, use fewer windows and functions of texts, or declare a"
             f" length in the policy, or {_fewer_rows(_reading(query).table)}",
             place=where,

@@ -163,7 +163,7 @@ class _OpenFile:
 def can_be_cut(table: Table) -> bool:
     """Whether processes can share the CSV files of a table: records are read from their bytes.
 
-    If units have names, rows are numbered, and how many are before a cut is not known.
+    Units with names need the numbers of rows, and nobody knows how many are before a cut.
     """
     return (
         table.unit is None

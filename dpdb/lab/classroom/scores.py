@@ -32,7 +32,7 @@ from dpdb.records import dataclass
 AT_A_TIME = 2
 """Files that are played at the same time."""
 ONE_IN = 10_000
-"""Of so many rows of honest files about one is marked, at most."""
+"""At most one row in so many of honest files is marked."""
 
 
 @dataclass(frozen=True)

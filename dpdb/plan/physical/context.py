@@ -1,4 +1,4 @@
-"""The inputs of the planner besides the query."""
+"""The inputs of the planner besides the query, for all aggregates alike."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from dpdb.records import dataclass
 
 RowCount = Callable[[Table], int]
 """Returns the number of rows of a table; called only if that number is public."""
-
-
 NO_SHARE = BudgetShare(Fraction(0))
 """The share of an aggregate that is public and has no noise."""
 

@@ -1,8 +1,8 @@
-"""The places where a CSV file is cut, so that several processes read it: between records.
+"""The places between records where a CSV file is cut, so that several processes read it.
 
-A piece ends with the first line end after each so many bytes. Whether that is within quotes depends
-on all text before it. But a run of quotes does one of three things, as `QuoteRuns` says, so that a
-piece is a function of one bit, found for all pieces before any bit is known:
+A piece ends at the first line end after every `PIECE` bytes. Whether that is within quotes depends
+on all text before it. But a run of quotes does one of three things, as `QuoteRuns` says. So a piece
+is a function of one bit, which is found for all pieces before any bit is known:
 
     within(after) = turned xor (within(before) and not left)
 
@@ -24,7 +24,7 @@ from dpdb.engines.sources.read_ahead import side_by_side
 from dpdb.policy.csv.csv_format import Punctuation
 
 Read = Callable[[int, int], bytes]
-"""Reads from a place so many bytes; fewer only at the end."""
+"""Reads from a place a number of bytes; fewer only at the end."""
 
 PIECE = 1 << 20
 """The bytes of a piece, about."""
@@ -67,7 +67,7 @@ def _within(read: Read, cuts: Sequence[int], punctuation: Punctuation) -> Iterat
     found: dict[int, tuple[bool, bool]] = {}
 
     def find(start: int, stop: int) -> None:
-        # Whether a quote is closed is seen within so many bytes after the piece.
+        # No quote that is closed farther off than `WITHIN` opens a cell.
         text = b"".join((BEFORE, read(start, stop - start + WITHIN), AFTER))
         raw = np.frombuffer(text, np.uint8)
         runs = QuoteRuns.of(raw, np.empty(0, np.intp), punctuation, len(text) + WITHIN)

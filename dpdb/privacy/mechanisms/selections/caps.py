@@ -37,7 +37,7 @@ from dpdb.records import dataclass
 OF_AVERAGES = 3
 """The power with which the weight of a cap of averages falls."""
 _FAILING = math.log(3 * 500)
-"""Of `rows_needed` units one answer in 500 has too low a cap: rungs weigh less than 3 times 1."""
+"""With `rows_needed` units one answer in 500 has too low a cap: rungs weigh less than 3 times 1."""
 
 
 @dataclass(frozen=True)

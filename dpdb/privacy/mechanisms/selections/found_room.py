@@ -41,7 +41,7 @@ APART = 2
 PARTS = 1 + (1 << APART)
 """The most that the numbers of two such rungs change by, together, in rooms of the lower one."""
 _FAILING = math.log(500)
-"""Of `rows_needed` units one answer in 500 has too low a room."""
+"""With `rows_needed` units one answer in 500 has too low a room."""
 
 
 @dataclass(frozen=True)
