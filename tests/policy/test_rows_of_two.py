@@ -45,6 +45,12 @@ def test_owners_are_read_and_kept_in_a_ledger_s_terms(tmp_path: Path) -> None:
         )
 
 
+def test_a_chain_is_read_with_spaces_in_it(tmp_path: Path) -> None:
+    spaced = POLICY.replace(VISITS, VISITS.replace("(", "( ").replace(")", " )"))
+    assert spaced != POLICY
+    assert shop_of_two(tmp_path, random_data(1), spaced) == shop_of_two(tmp_path, random_data(1))
+
+
 def test_a_number_of_rows_of_two_units_is_never_public(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="add-remove"):
         shop_of_two(

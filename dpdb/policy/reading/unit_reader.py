@@ -15,7 +15,7 @@ OF_UNITS = ("unit", "rows_per_unit", "groups_per_unit", "rows_held_per_unit")
 """The keys that a public table does not have."""
 
 _CHAIN = re.compile(r"(.+?)\s*->\s*(.+)")
-_SEVERAL = re.compile(r"(.+\.)?\((.+)\)")
+_SEVERAL = re.compile(r"(.+\.)?\(\s*(.+?)\s*\)")
 """Columns of one table: `(product, supplier_id)`, or `offers.(product, supplier_id)`."""
 
 
