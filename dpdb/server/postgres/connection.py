@@ -181,14 +181,16 @@ class Connection:
             self._send(protocol.parameter_description(prepared.oids))
             intervals = self.questions.control.intervals
             told = prepared.told = await self._columns(prepared, None, intervals=intervals)
-        elif what == b"P" and (shown := self.questions.cursors.columns(name)) is not None:
-            told = Told(shown, intervals=False, version=0)
         elif what == b"P":
-            portal = self.held.portal(name)
-            told = portal.told = await self._columns(
-                portal.prepared, portal.values, intervals=portal.intervals
-            )
-            formats = _each(portal.formats, len(told.columns or ()))
+            shown = None if name in self.held.portals else self.questions.cursors.columns(name)
+            if shown is not None:
+                told = Told(shown, intervals=False, version=0)
+            else:
+                portal = self.held.portal(name)
+                told = portal.told = await self._columns(
+                    portal.prepared, portal.values, intervals=portal.intervals
+                )
+                formats = _each(portal.formats, len(told.columns or ()))
         else:
             raise Malformed("statements and portals are described")
         if told.columns is None:

@@ -260,6 +260,13 @@ def test_a_portal_that_is_resumed_does_not_run_again(wired: Wired) -> None:
     assert got.states == ["34000"]  # it ended with its transaction
 
 
+def test_a_portal_is_described_where_a_cursor_has_its_name(wired: Wired) -> None:
+    cursor = query("BEGIN"), query("DECLARE c CURSOR FOR SELECT 'x' AS a, 2 AS b")
+    portal = parse("", COUNT.format(1)), bind("c", ""), message(b"D", b"Pc\0"), execute("c")
+    got = told(wired, *cursor, *portal, SYNC)
+    assert [struct.unpack("!h", each[:2]) for each in got.of("T") + got.of("D")] == [(1,), (1,)]
+
+
 def test_what_was_charged_before_an_error_stays_charged_and_told(wired: Wired) -> None:
     first = balance(wired)
     got = told(wired, query("SELECT COUNT(*) FROM people WHERE age > 55; SELECT nam FROM people"))
