@@ -76,7 +76,7 @@ def test_a_number_of_rows_of_two_units_is_never_public(tmp_path: Path) -> None:
         (CAPS, f"{CAPS}\ngroups_per_unit = 2", "is for rows of one unit"),
         (CAPS, f"{CAPS}\nrows_held_per_unit = 9", "is for rows of one unit"),
         (MESSAGES, 'unit = { person = ["sender", "receiver", "amount"] }', "without bounds"),
-        (MESSAGES, 'unit = { person = ["sender", "sender"] }', "1 or 2 are possible"),
+        (MESSAGES, 'unit = { person = ["sender", "sender"] }', "an owner is named twice"),
         (
             MESSAGES,
             'unit = { person = ["sender", "receiver"], customer = "sender" }',

@@ -96,7 +96,9 @@ class UnitReader:
                 (kind, each) for each in (written if isinstance(written, list) else [written])
             ]
         owners = tuple(self._owner(kind, each, (*here, kind)) for kind, each in named)
-        if not 1 <= len({*owners}) == len(owners) <= 2:
+        if len({*owners}) < len(owners):
+            raise self.text.error("an owner is named twice", here, "leave out one of the two")
+        if not 1 <= len(owners) <= 2:
             problem = f"a row belongs to {len(owners)} units, and 1 or 2 are possible"
             raise self.text.error(problem, here, "leave out the column that is not protected")
         used = [name for owner in owners for name in owner.columns]
