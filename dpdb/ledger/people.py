@@ -37,8 +37,8 @@ _TURNS = 4096
 _PURPOSE = b"an account"
 _PATIENCE = 1.0
 """Seconds for which the server waits for its accounts, as it answers nobody meanwhile."""
-OLDEST = 20.0
-"""Seconds after which accounts are not to be relied on that could not be read anew."""
+OLDEST = 30.0
+"""Seconds for which accounts count that cannot be read anew: more than a database may take."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Accounts:
                 if rows != self._rows:
                     self._known = _checked(self._book, self._key, rows)
                 self._rows, self._version, self._read_at = rows, version, time.monotonic()
-            elif version != self._version and time.monotonic() - self._read_at > OLDEST:
+            elif version != self._version and self._are_old:
                 raise LedgerError(
                     f"{self._book.place} does not answer, and nobody is known",
                     hint="try again when it does",
@@ -255,7 +255,10 @@ class Accounts:
             return self._known
 
     def _read(self, version: object) -> list[Account] | None:
-        """The accounts; None where they do not come soon, as from a machine that hangs."""
+        """The accounts; None where they do not come soon, as from a machine that hangs.
+
+        A reading that fails is none, too, while the last one counts.
+        """
         begun, patience = self._reading, 0.0
         if begun is None or (begun[0] != version and begun[1].done()):
             reading, patience = Future[list[Account]](), _PATIENCE
@@ -264,7 +267,13 @@ class Accounts:
         if not wait([begun[1]], patience).done or begun[0] != version:
             return None
         self._reading = None
+        if isinstance(begun[1].exception(), LedgerError) and not self._are_old:
+            return None
         return begun[1].result()
+
+    @property
+    def _are_old(self) -> bool:
+        return time.monotonic() - self._read_at > OLDEST
 
     def _fetch(self, reading: Future[list[Account]]) -> None:
         try:

@@ -360,9 +360,11 @@ def test_a_server_that_hangs_stops_nobody_for_long(
         with pytest.raises(LedgerError, match="another process holds the ledger"):
             ledger.charge(LOSS, None)
         time.sleep(1)  # accounts are read anew in each second
-        assert known.names == ("alice",)
+        for _ in range(4):  # that some of the readings fail changes nothing
+            assert known.names == ("alice",)
+            time.sleep(0.2)
         monkeypatch.setattr(people, "OLDEST", 0.5)
-        with pytest.raises(LedgerError, match="does not answer"):
+        with pytest.raises(LedgerError, match=r"does not answer|holds the ledger"):
             print(known.names)
     ledger.charge(LOSS, None)
     assert charged(ledger) == 1
