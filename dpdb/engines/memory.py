@@ -12,6 +12,7 @@ from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, P
 from dpdb.engines.relations.unit_rows import UnitRows, together, unit_partitions
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, load_more
+from dpdb.engines.sources.protocol import Source as TableSource
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, has_sums_alone
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.units.caps import PlanRows
@@ -101,7 +102,7 @@ class MemoryEngine(OpenEngine):
         before = self._tables.get(table.name)
         if before is not None and names <= before.columns.keys():
             return before
-        source = self.sources.of(table)
+        source = self._source(table)
         if before is None:
             loaded = source.load(names | declared_of(table), self.progress, self.witness)
             check_declarations(table, loaded.columns)
@@ -109,3 +110,7 @@ class MemoryEngine(OpenEngine):
             loaded = load_more(source, before, names, self.progress, self.witness)
         self._tables[table.name] = loaded
         return loaded
+
+    def _source(self, table: Table) -> TableSource:
+        """The source that a table is loaded from."""
+        return self.sources.of(table)

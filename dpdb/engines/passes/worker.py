@@ -20,7 +20,7 @@ import dpdb.engines.statistics.accumulators  # noqa: F401
 from dpdb.engines.passes.blocks import keep_freed
 from dpdb.engines.passes.pool import Task
 from dpdb.engines.sources.protocol import Partition
-from dpdb.errors import DpdbError, reportable
+from dpdb.errors import reportable
 
 
 def serve(parent: Connection[Any, Any]) -> None:
@@ -40,10 +40,9 @@ def serve(parent: Connection[Any, Any]) -> None:
             parent.send(task.work)
 
 
-def _added(task: Task[Any], partition: Partition) -> DpdbError | None:
+def _added(task: Task[Any], partition: Partition) -> object:
     """Add a partition; returns dpdb's own words for an error, as others could quote a cell."""
     try:
-        task.add(partition)
+        return task.add(partition)
     except Exception as error:
         return reportable(error)
-    return None
