@@ -24,7 +24,7 @@ from dpdb.engines.sources.cells import cuts
 from dpdb.engines.sources.csv_source import CsvSource
 from dpdb.engines.sources.protocol import Loaded
 from dpdb.engines.streams import StreamEngine
-from dpdb.errors import DataFileError, OutOfResources, PolicyError
+from dpdb.errors import DataFileError, OutOfResources
 from dpdb.policy.budget import Budget
 from dpdb.policy.catalog import Policy
 from dpdb.policy.reading.reader import read_policy
@@ -215,9 +215,3 @@ def test_files_whose_bytes_are_not_those_of_records_are_read_by_one_process(
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(b"g,x,word\n1,2,3\n"))
     packed = replace(plain.tables[0], path=tmp_path / "p.csv.gz")
     assert pool_of(replace(plain, tables=(packed,))) is None
-
-
-def test_workers_are_for_files(tmp_path: Path) -> None:
-    (tmp_path / "t.toml").write_text((TABLE + COLUMNS).replace("t*.csv", "t.json"))
-    with pytest.raises(PolicyError, match="workers goes with Parquet and CSV files"):
-        read_policy(tmp_path / "t.toml")
