@@ -12,7 +12,6 @@ from dpdb.engines.protocol import CountedValues, Exact, KeyCounts, OpenEngine, P
 from dpdb.engines.relations.unit_rows import UnitRows, together, unit_partitions
 from dpdb.engines.sources.opening import Sources
 from dpdb.engines.sources.protocol import Loaded, load_more
-from dpdb.engines.sources.protocol import Source as TableSource
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, has_sums_alone
 from dpdb.engines.statistics.statistics import Statistics
 from dpdb.engines.units.caps import PlanRows
@@ -102,7 +101,7 @@ class MemoryEngine(OpenEngine):
         before = self._tables.get(table.name)
         if before is not None and names <= before.columns.keys():
             return before
-        source = self._source(table)
+        source = self.sources.of(table)
         if before is None:
             loaded = source.load(names | declared_of(table), self.progress, self.witness)
             check_declarations(table, loaded.columns)
@@ -110,7 +109,3 @@ class MemoryEngine(OpenEngine):
             loaded = load_more(source, before, names, self.progress, self.witness)
         self._tables[table.name] = loaded
         return loaded
-
-    def _source(self, table: Table) -> TableSource:
-        """The source that a table is loaded from."""
-        return self.sources.of(table)

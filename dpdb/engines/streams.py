@@ -29,7 +29,6 @@ from dpdb.engines.passes.shared_blocks import SharedBlocks
 from dpdb.engines.protocol import MAX_ROWS, Exact, KeyCounts, too_large
 from dpdb.engines.sources.csv_source import can_be_cut
 from dpdb.engines.sources.protocol import Loaded, Partition, Version, has_changed
-from dpdb.engines.sources.protocol import Source as TableSource
 from dpdb.engines.statistics.accumulators import PlanStatistics, UnitedKeys, adds_up
 from dpdb.engines.units.capped_rows import Cap, CappedRows, RowBits, after_filter
 from dpdb.engines.units.caps import PlanRows
@@ -192,23 +191,6 @@ class StreamEngine(MemoryEngine):
         CSV unless the policy has `workers`. It starts once so much is gone over that it has saved
         what it takes to start.
         """
-        if table.storage is Storage.CSV and table.unit is not None:
-            # Units with names need the numbers of rows: nobody knows how many are before a cut.
-            return None
-        pool = self._begun(table, names, pieces)
-        return pool if pool is not None and pool.is_ready() else None
-
-    def _source(self, table: Table) -> TableSource:
-        if table.storage is Storage.CSV:
-            pool = self._begun(table, frozenset(), 1)
-            if pool is not None:
-                from dpdb.engines.passes.shared_loads import SharedCsv
-
-                return SharedCsv(table, pool)
-        return super()._source(table)
-
-    def _begun(self, table: Table, names: frozenset[str], pieces: int) -> Pool | None:
-        """The pool, which may not have started yet."""
         of_csv = table.storage is Storage.CSV
         if not (can_be_cut(table) if of_csv else pieces > 1 and table.storage is Storage.PARQUET):
             return None
@@ -228,7 +210,7 @@ class StreamEngine(MemoryEngine):
             return None
         if self._pool is None or not self._pool.holds(workers):
             self._pool = started(workers)
-        return self._pool
+        return self._pool if self._pool is not None and self._pool.is_ready() else None
 
     def check(self, table: Table, version: Version, rows: int) -> None:
         """Refuse a table of which other data have been seen, or of more rows than sums hold."""

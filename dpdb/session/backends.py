@@ -18,7 +18,6 @@ from dpdb.plan.logical.query import Query
 from dpdb.plan.relations.relations import Facts
 from dpdb.policy.catalog import Kind
 from dpdb.policy.numbers import days_of
-from dpdb.policy.storage import Storage
 from dpdb.policy.timestamps import read_timestamp
 from dpdb.records import dataclass
 
@@ -51,21 +50,13 @@ def open_engine(
         from dpdb.engines.spark import SparkEngine  # noqa: PLC0415 (optional)
 
         return SparkEngine(progress, witness, policy.tables)
-    if any(table.is_streamed or _is_shared(table) for table in policy.tables):
+    if any(table.is_streamed for table in policy.tables):
         from dpdb.engines.streams import StreamEngine  # noqa: PLC0415
 
         return StreamEngine(progress, witness, policy.tables, pools=pools)
     from dpdb.engines.memory import MemoryEngine  # noqa: PLC0415
 
     return MemoryEngine(progress, witness, policy.tables)
-
-
-def _is_shared(table: Table) -> bool:
-    """Whether processes may share the load of a CSV file: of 64 MiB or more, or with `workers`."""
-    if table.storage is not Storage.CSV:
-        return False
-    sizes = (path.stat().st_size for path in table.files if path.exists())
-    return table.workers is not None or sum(sizes) >= 2**26
 
 
 class Backends:

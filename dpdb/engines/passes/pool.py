@@ -8,8 +8,7 @@ is dpdb's own.
 
     here → process    `sys.path`, once; a Task for each pass; a Partition whenever the process has
                       nothing to do; None after the last
-    process → here    None when it has started; after each partition None, or a work that keeps its
-                      rows; the work after the last;
+    process → here    None when it has started, and after each partition; the work after the last;
                       an error of dpdb in place of each of these
 
 No process has a partition waiting. So the theorem of `loop` holds: if rows of one unit make
@@ -81,16 +80,11 @@ class Task(Generic[Result]):
     names: frozenset[str]
     work: Work[Loaded, Result]
 
-    def add(self, partition: Partition) -> Work[Loaded, Result] | None:
-        """Add the rows of a partition, whose version a witness has been shown.
-
-        If the work keeps rows, returns one with these alone.
-        """
-        work = self.work.copy() if self.work.keeps_rows else self.work
+    def add(self, partition: Partition) -> None:
+        """Add the rows of a partition, whose version a witness has been shown."""
         for rows in counted_from(partition, self.source.read(partition, self.names)):
-            work.add(rows)
+            self.work.add(rows)
             del rows  # nothing of a block is kept while the next one is made
-        return work if work.keeps_rows else None
 
 
 class Pool:
@@ -205,8 +199,6 @@ class Processes(Runner[Loaded]):
                     partition = next(left, None)
                     idle.send(partition)
                     busy[idle] = partition is not None
-                    if reply is not None:
-                        yield reply
                 else:
                     del busy[idle]
                     yield reply

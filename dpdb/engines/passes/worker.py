@@ -20,7 +20,7 @@ import dpdb.engines.statistics.accumulators  # noqa: F401
 from dpdb.engines.passes.blocks import keep_freed
 from dpdb.engines.passes.pool import Task
 from dpdb.engines.sources.protocol import Partition
-from dpdb.errors import reportable
+from dpdb.errors import DpdbError, reportable
 
 
 def serve(parent: Connection[Any, Any]) -> None:
@@ -40,9 +40,10 @@ def serve(parent: Connection[Any, Any]) -> None:
             parent.send(task.work)
 
 
-def _added(task: Task[Any], partition: Partition) -> object:
+def _added(task: Task[Any], partition: Partition) -> DpdbError | None:
     """Add a partition; returns dpdb's own words for an error, as others could quote a cell."""
     try:
-        return task.add(partition)
+        task.add(partition)
     except Exception as error:
         return reportable(error)
+    return None

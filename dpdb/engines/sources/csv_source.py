@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from hmac import HMAC
 from pathlib import Path
-from typing import ClassVar
 
 from dpdb.engines.protocol import Progress, Witness
 from dpdb.engines.sources.cells.builders import RecordColumns
@@ -44,8 +43,6 @@ class CsvSource(Source):
     """Reads the CSV files of a table, one after the other."""
 
     table: Table
-    in_parts: ClassVar[bool] = False
-    """Whether `read` yields a partition at once, as parts that `RecordColumns.join` joins."""
 
     def load(
         self, names: Names, progress: Progress | None = None, witness: Witness | None = None
@@ -93,16 +90,12 @@ class CsvSource(Source):
         read = {name: at for name, at in positions.items() if name in names}
         columns = RecordColumns.of(self.table, read, header.punctuation)
         with open_table(self.table, header, path) as stream:
-            part, rows = _Range(stream, *partition.groups), 0
+            part = _Range(stream, *partition.groups)
             for block in blocks(part, len(header.names), header.punctuation):
-                rows += columns.add(block)
-                if not self.in_parts:
-                    yield Loaded(columns.finish(), rows, version)
-                    rows = 0
+                rows = columns.add(block)
+                yield Loaded(columns.finish(), rows, version)
         if version_of(self.table.files, self.table.place) != version:
             raise has_changed(self.table)
-        if self.in_parts:
-            yield Loaded(columns.parts(), rows, version)
 
     def digest(self, key: bytes) -> str:
         seen = []
@@ -168,9 +161,13 @@ class _OpenFile:
 
 
 def can_be_cut(table: Table) -> bool:
-    """Whether processes can share the CSV files of a table: records are read from their bytes."""
+    """Whether processes can share the CSV files of a table: records are read from their bytes.
+
+    Units with names need the numbers of rows, and nobody knows how many are before a cut.
+    """
     return (
-        table.csv.lines == EVERY_LINE
+        table.unit is None
+        and table.csv.lines == EVERY_LINE
         and not any(map(packing_of, table.files))
         and all(header_of(table, path).encoding == UTF8 for path in table.files)
     )

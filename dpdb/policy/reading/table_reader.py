@@ -182,8 +182,10 @@ class TableReader:
         here = (*where, "workers")
         paths = section.get("path", "")
         kind = file_kind(Path(str(paths[0] if isinstance(paths, list) and paths else paths)))
-        if "source" in section or kind not in (Storage.CSV, Storage.PARQUET):
-            raise self.text.error("workers goes with Parquet and CSV files", here)
+        csv = kind is Storage.CSV and section.get("engine") == "stream"
+        if "source" in section or not (csv or kind is Storage.PARQUET):
+            problem = 'workers goes with Parquet files, and CSV files whose engine is "stream"'
+            raise self.text.error(problem, here)
         return whole(self.text, section["workers"], here, MOST_WORKERS)
 
     def _public(self, section: dict[str, Any], where: tuple[str, ...]) -> bool:

@@ -29,7 +29,7 @@ BROKEN: list[tuple[str | bytes, int | None, str]] = [
     (COLUMNS, 1, "needs columns"),
     (f"{TABLE}columns = 3\n", 3, "columns"),
     (f"{COLUMNS}a = 3\n", 4, "a"),
-    (f"{COLUMNS}a = {{ type = 'text' }}\n".replace('csv"', 'json"\nworkers = 2'), 3, "CSV files"),
+    (f"{TABLE}workers = 2\n[tables.t.columns]\na = {{ type = 'text' }}\n", 3, "Parquet files"),
     ("x =\n", 1, "line 1"),
     (f"{GOOD}\n[tables\n", 6, "line 6"),
     ("[budget]\nepsilon = 1\nepsilon = 2\n", 3, "line 3"),

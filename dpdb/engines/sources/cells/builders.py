@@ -27,7 +27,6 @@ from dpdb.engines.sources.cells.formatted import FormattedBuilder, FormattedCell
 from dpdb.engines.sources.cells.ordinals import ChoiceBuilder, NumbersBuilder
 from dpdb.engines.sources.cells.plain import within_quotes
 from dpdb.engines.sources.cells.records import Block, Cells, Places
-from dpdb.engines.sources.cells.words import PackedCells
 from dpdb.engines.sources.read_ahead import side_by_side
 from dpdb.policy.catalog import LONGEST_TEXT, Column, Kind, Table, Value
 from dpdb.policy.csv.csv_format import NO_QUOTES, ORDINARY, Punctuation
@@ -51,12 +50,6 @@ class Builder(Protocol):
 
     def finish(self) -> Numbers | Codes:
         """The column of all cells added since it was last asked for."""
-
-    def part(self) -> Numbers | Codes:
-        """The same for `join` of a builder in another process; the values of texts are cells."""
-
-    def join(self, part: Any) -> None:  # noqa: ANN401 (what `part` of its own class returns)
-        """Append a part."""
 
 
 def builder(column: Column, *, exact: bool = False, punctuation: Punctuation = ORDINARY) -> Builder:
@@ -134,9 +127,6 @@ class _WordBuilder(FormattedBuilder):
         codes = self._meanings.of_different(column)
         self._parts.add(RepeatedCodes(places, codes, self._values))
 
-    def join(self, part: Codes) -> None:
-        self._parts.add(part)
-
     def finish(self) -> Codes:
         return self._parts.finish()
 
@@ -157,15 +147,6 @@ class _TextBuilder(FormattedBuilder):
             column, places = used(column, places)
         column = within_quotes(column, self._quote)
         self._parts.append(repeated(self._cells.numbers(column).astype(np.uint32), places))
-
-    def part(self) -> Codes:
-        cells, self._cells = self._cells, DistinctCells()
-        return _CellCodes(joined(self._parts, np.dtype(np.uint32)), (), cells.packed)
-
-    def join(self, part: _CellCodes) -> None:
-        if len(part.cells):
-            numbers = self._cells.numbers(part.cells.cells()).astype(np.uint32)
-            self._parts.append(numbers.take(part.codes))
 
     def finish(self) -> Codes:
         cells, self._cells = self._cells, DistinctCells()
@@ -192,13 +173,6 @@ class _TextBuilder(FormattedBuilder):
         if (self._nullable and not text) or (self._exact and not grammar.is_whole(raw)):
             return None
         return text
-
-
-@dataclass(frozen=True, repr=False)
-class _CellCodes(Codes):
-    """A part of a column of texts: the codes are those of cells."""
-
-    cells: PackedCells
 
 
 @dataclass(frozen=True, repr=False)
@@ -233,12 +207,3 @@ class RecordColumns:
     def finish(self) -> dict[str, Numbers | Codes]:
         """The columns of all records that were added since they were last asked for."""
         return {name: builder.finish() for name, builder in self.builders.items()}
-
-    def parts(self) -> dict[str, Numbers | Codes]:
-        """The same as parts for `join` in another process."""
-        return {name: builder.part() for name, builder in self.builders.items()}
-
-    def join(self, parts: Mapping[str, Numbers | Codes]) -> None:
-        """Append the parts of further records."""
-        for name, part in parts.items():
-            self.builders[name].join(part)

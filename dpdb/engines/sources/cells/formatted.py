@@ -27,7 +27,6 @@ from dpdb.policy.cell_format import PLAIN, CellFormat
 from dpdb.policy.csv.csv_format import Punctuation
 from dpdb.records import dataclass
 from dpdb.vectors import grammar
-from dpdb.vectors.columns import Codes, Numbers
 from dpdb.vectors.vector import Bools
 
 
@@ -134,11 +133,3 @@ class FormattedBuilder(ABC):
     @abstractmethod
     def _add(self, column: Cells, places: Places | None) -> None:
         """Append cells that the grammar reads."""
-
-    def part(self) -> Numbers | Codes:
-        """All cells added since they were last asked for, to be joined elsewhere."""
-        return self.finish()
-
-    @abstractmethod
-    def finish(self) -> Numbers | Codes:
-        """The column of all cells added since it was last asked for."""

@@ -123,6 +123,9 @@ class OrdinalBuilder(FormattedBuilder):
     def _kept(self, value: float) -> Fraction | None:
         """The number as the column keeps it; None for NULL."""
 
+    @abstractmethod
+    def finish(self) -> Numbers | Codes: ...
+
 
 class NumbersBuilder(OrdinalBuilder):
     """Clamps to the bounds and rounds to the grid."""
@@ -167,11 +170,6 @@ class NumbersBuilder(OrdinalBuilder):
 
     def _kept(self, value: float) -> Fraction | None:
         return Fraction(value) if self._grid is None else self._grid.value(value)
-
-    def join(self, part: Numbers) -> None:
-        self._units.append(part.units)
-        if part.null is not None:
-            self._null.append(part.null)
 
     def finish(self) -> Numbers:
         grid = self._grid
@@ -228,9 +226,6 @@ class ChoiceBuilder(OrdinalBuilder):
     def _kept(self, value: float) -> Fraction | None:
         [place], [known] = self._found(np.array([value]))
         return Fraction(self._values[self._order[place]]) if known else None
-
-    def join(self, part: Codes) -> None:
-        self._parts.add(part)
 
     def finish(self) -> Codes:
         return self._parts.finish()
