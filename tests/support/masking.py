@@ -36,6 +36,10 @@ def masked(text: str) -> str:
     text = re.sub(r"\[-?[\d.]+, -?[\d.]+\]|(?<=[a-z]=)-?[\d.]+:-?[\d.]+", "BOUNDS", text)
     text = re.sub(r"clamped to -?[\d.]+ … [\d.]+, found", "clamped to BOUNDS, found", text)
     text = re.sub(r"often 0 to [\d.]+ in all", "often 0 to NOISY in all", text)
+    room = r"\d+ rows? of each (\w+) counts? at most, found"
+    if re.search(room, text):
+        text = re.sub(room, r"NOISY rows of each \1, found", text)
+        text = re.sub(r"at most \d+ rows? per (\w+) counts?,", r"at most NOISY rows per \1,", text)
     text = re.sub(r"(?m)^(\w+)(?:,-?[\d.]+){3}$", r"\1,NOISY", text)  # CSV with intervals
     text = re.sub(r'"(rows|intervals)": \[\[.*?\]\](?=, ")', r'"\1": NOISY', text)
     text = re.sub(r"-{2,}", "--", text)
