@@ -20,7 +20,7 @@ class Reference:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns of the key that are named."""
+        """The columns of the key, in the order in which they are named."""
         return self.column, *(there for _, there in self.also)
 
     def __str__(self) -> str:

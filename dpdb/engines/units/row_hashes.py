@@ -223,8 +223,7 @@ def hash_order(units: Array | None, hashes: Words) -> Array:
 
 def text_words(texts: Sequence[str], *factors: Words) -> UnitWords:
     """The hashes of texts with each of several factors: those of stored texts are the same."""
-    # Nothing that a row holds may raise, be it no proper text.
-    raws = [text.encode("utf-8", "surrogatepass") for text in texts]
+    raws = [*map(_utf8, texts)]
     sizes = np.fromiter(map(len, raws), np.intp, len(raws))
     raw, starts = followed(np.frombuffer(b"".join(raws), np.uint8)), np.cumsum(sizes) - sizes
     return tuple(hashes(raw, starts, sizes, each) for each in factors)
@@ -246,6 +245,7 @@ def _word(value: Value, step: Fraction) -> int:
 
 
 def _utf8(text: str) -> bytes:
+    # Nothing that a row holds may raise, be it no proper text.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -290,6 +290,7 @@ def numbered(words: UnitWords) -> Array:
     """A number for the unit of each row, from 0 on.
 
     Rows are sorted by the first word of their unit, and by all only if two units share that one.
+    Words of texts are drawn with secret factors, so that no row can make two units share one.
     """
     order = np.argsort(words[0])
     new = changes([words[0][order]], len(order))

@@ -262,7 +262,7 @@ class QuoteRuns:
 
     quotes: Places
     first: Places
-    """Where among the quotes a run has its first one."""
+    """The index of each run's first quote among the quotes."""
     last: Places
     odd: NDArray[np.bool_]
     """Whether a run has an odd number of quotes."""
